@@ -10,7 +10,6 @@ from tacholog.schema.records import Record
 
 
 def anywhere(records: Iterable[Record]) -> list[Record]:
-    """Return the records without the lines and positions of their numbers."""
     return [
         replace(record, numbers=tuple(replace(number, line=None, value_start=None, value_end=None) for number in record.numbers))
         for record in records

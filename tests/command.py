@@ -91,13 +91,11 @@ def run_tacholog_text(
     environment: dict[str, str] | None = None,
     prefix: tuple[str, ...] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line like `run_tacholog`, with the streams as text."""
     done = run_tacholog(*arguments, cwd=cwd, environment=environment, prefix=prefix)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def _call(server: socket.socket, request: dict[str, object], streams: list[int]) -> int:
-    """Request a fork from the server, and wait for the exit code."""
     with tempfile.TemporaryFile() as file:  # The request is in a file, because messages between processes are limited in size.
         file.write(json.dumps(request).encode())
         file.flush()
@@ -117,7 +115,7 @@ def _call(server: socket.socket, request: dict[str, object], streams: list[int])
 
 @functools.cache
 def _server(prefix: tuple[str, ...]) -> socket.socket:
-    """Start a server. It ends when its connection is closed, at the latest at the end of this process."""
+    """The server ends when its connection is closed, at the latest at the end of this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         words = [*prefix, sys.executable, __file__, str(theirs.fileno())]
@@ -161,7 +159,7 @@ def _serve(connection: socket.socket) -> None:
 
 
 def _stand_still(file: Path) -> None:
-    """Replace the clock of this process by a clock that reads its time from a file. It reads the file only if no event is waiting."""
+    """Replace the clock of this process by one that reads its time from a file. It reads the file only if no event is waiting."""
     begin, wait = time.monotonic(), select.select
     now = begin
 
@@ -178,7 +176,6 @@ def _stand_still(file: Path) -> None:
 
 
 def _run(request: dict[str, object], streams: list[int]) -> NoReturn:
-    """Run the requested command in this process."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)

@@ -59,7 +59,7 @@ def _live_in(home: Path) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _place_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Give the test session a separate home and folder, so that no test uses the user's settings, the user's caches or the checkout."""
+    """Use a separate home and folder, so that no test uses the user's settings, the user's caches or the checkout."""
     place = tmp_path_factory.mktemp("places", numbered=False)
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("TACHOLOG_") and name not in HOW_TO_TEST]:
@@ -74,7 +74,7 @@ def _place_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(autouse=True)
 def _own_place(request: pytest.FixtureRequest, _place_of_the_session: Path) -> Iterator[None]:
-    """Give each test a home with a separate cache, and a working folder: its ``tmp_path`` if the test uses one, else its home."""
+    """Give each test a home with a separate cache. The working folder is its ``tmp_path`` if the test uses one, else its home."""
     home = _place_of_the_session / str(next(_NUMBERS))
     home.mkdir()
     _live_in(home)
@@ -132,13 +132,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(scope="session")
 def checkout() -> Path:
-    """The root of the source tree."""
     return ROOT
 
 
 @pytest.fixture(scope="session")
 def perftest() -> Path:
-    """The C++ core that the session built and named in TACHOLOG_PERFTEST. Tests that use it have the marker ``core``."""
+    """Tests that use the C++ core in TACHOLOG_PERFTEST have the marker ``core``."""
     if PERFTEST is None:
         leave_out("TACHOLOG_PERFTEST names no built perftest (nox -s tests builds one and names it; needs a C++ compiler)")
     return PERFTEST
@@ -146,7 +145,7 @@ def perftest() -> Path:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
-    """Return a folder of the given name. The given function fills it once for all test processes. Tests must not change it."""
+    """The given function fills the folder once for all test processes. Tests must not change it."""
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
@@ -195,13 +194,13 @@ RunsOf = Callable[[Path, Sequence[str]], Path]
 
 @pytest.fixture(scope="session")
 def hostile() -> tuple[str, ...]:
-    """The hostile texts: they contain markup, escapes and commands, which no output may execute."""
+    """These texts contain markup, escapes and commands, which no output may execute."""
     return HOSTILE
 
 
 @pytest.fixture(scope="session")
 def runs_of() -> RunsOf:
-    """A function that writes runs and host files. It writes a run for each given text, and puts the text into each text field."""
+    """A function that writes a run and host files for each given text, with the text in each text field."""
     return _write_runs
 
 
@@ -224,7 +223,6 @@ def _write_runs(root: Path, texts: Sequence[str]) -> Path:
 
 
 def _filled(kind: type[Any], text: str) -> Any:  # noqa: ANN401 - of that kind
-    """Return a struct with the text in each field that accepts text."""
     return msgspec.convert(_value(inspect.type_info(kind), text), kind)
 
 

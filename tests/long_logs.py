@@ -19,13 +19,12 @@ class LongLog(NamedTuple):
     rows: Callable[[Dice], Iterator[str]]
 
     def text(self, rows: int, seed: int = 1) -> str:
-        """Return the log with ``rows`` results."""
         lines = self.rows(random.Random(seed))  # noqa: S311
         return self.head + "".join(f"{next(lines)}\n" for _ in range(rows))
 
 
 def _above(file: str, mark: str, *, included: bool = False) -> str:
-    """Return the text of a sample log before ``mark``. If ``included`` is true, the text also has the line with ``mark``."""
+    """Return the text of a sample log before ``mark``. If ``included`` is true, it also has the line with ``mark``."""
     text = (HERE / file).read_text()
     at = text.index(mark)
     return text[: text.index("\n", at) + 1 if included else at]

@@ -20,12 +20,12 @@ _OF_TACHOLOG = (_CACHE / "tacholog", _CONFIG / "tacholog")
 
 
 def files() -> set[str]:
-    """Return the paths of all files of the checkout, and of Tacholog's files in the home of the user."""
+    """The files of the checkout, and Tacholog's files in the home of the user."""
     return {entry.path for folder in (ROOT, *_OF_TACHOLOG) for entry in _files(folder) if not entry.name.endswith(_OPEN)}
 
 
 def names_at_home() -> set[str]:
-    """Return the names in the home of the user. Other programs may also make files there during the tests."""
+    """Other programs may also make files in the home during the tests."""
     return {str(path) for folder in _OF_THE_USER if folder.is_dir() for path in folder.iterdir()}
 
 

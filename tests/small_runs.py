@@ -15,7 +15,7 @@ FIRST = 77_841_180
 
 
 def add_run(folder: Path, *logs: int | str, **about: Any) -> Path:  # noqa: ANN401 - what its manifest states
-    """Write a run with logs ``sub.log``, ``sub1.log`` and so on. A log is given as a text, or as its number of received packets."""
+    """The logs are ``sub.log``, ``sub1.log`` and so on. A log is given as a text, or as its number of received packets."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
     for index, log in enumerate(logs):
@@ -27,12 +27,10 @@ def add_run(folder: Path, *logs: int | str, **about: Any) -> Path:  # noqa: ANN4
 
 
 def tables(dataset: Dataset) -> dict[str, list[list[object]]]:
-    """Return all tables as plain values."""
     objects = {name: getattr(dataset, name).astype("object") for name in TABLES}
     objects["histograms"]["bins"] = [bins.tolist() for bins in objects["histograms"]["bins"]]
     return {name: table.where(table.notna(), None).to_numpy().tolist() for name, table in objects.items()}
 
 
 def messages_received(dataset: Dataset) -> list[int]:
-    """Return the number of messages that each run received."""
     return [*map(int, dataset.results["value"][dataset.results["metric"] == "messages_received"])]

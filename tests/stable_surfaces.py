@@ -111,7 +111,7 @@ def _column(column: Any) -> str:  # noqa: ANN401 - a column of the schema
 
 
 def _of_schema(schema: Mapping[str, Any], root: str = "", *, required: str = "always present") -> Items:
-    """Return the properties in a JSON Schema with their types, whether they are required, and each allowed word."""
+    """Return the properties with their types, whether they are required, and each allowed word."""
     structs = {**({root: schema} if root else {}), **schema.get("$defs", {})}
     items: Items = {}
     for struct, content in structs.items():
@@ -123,7 +123,6 @@ def _of_schema(schema: Mapping[str, Any], root: str = "", *, required: str = "al
 
 
 def _of_file(struct: type) -> Items:
-    """Return the keys of a file that users write."""
     return _of_schema(msgspec.json.schema(struct), required=_MUST_BE_STATED)
 
 
@@ -184,7 +183,7 @@ def _help_of(command: str) -> str:
 
 
 def _codes_in(text: str) -> set[str]:
-    """Return the exit codes that the help of a command states: at its options, in its table, or in sentences such as "2: nothing was run"."""
+    """Return the exit codes at the options, in the table, or in sentences such as "2: nothing was run"."""
     in_options, _, stated = text.partition("Exit code")
     codes = {code for match in re.findall(r"Exit with (\d+)(?: \(\w+: (\d+)\))?", in_options) for code in match if code}
     codes |= {*re.findall(r"^  (\d+)  \w", stated, flags=re.MULTILINE)}
@@ -192,7 +191,7 @@ def _codes_in(text: str) -> set[str]:
 
 
 def _of_module(module: Any) -> Items:  # noqa: ANN401 - any module
-    """Return the exported names of a module: functions with their signatures, classes with their fields and methods, constants with their types."""
+    """Return functions with their signatures, classes with their fields and methods, constants with their types."""
     tables = runpy.run_path(str(ROOT / "docs" / "make_tables.py"))
     items: Items = {}
     for name in module.__all__:
@@ -209,7 +208,6 @@ def _of_module(module: Any) -> Items:  # noqa: ANN401 - any module
 
 
 def virtual_functions(header: str) -> Items:
-    """Return the virtual functions of the classes in a header."""
     class_, items = "", {}
     for line in header.splitlines():
         if head := _CLASS.match(line):

@@ -31,7 +31,7 @@ FUNCTIONS = {"contains": lambda text, part: part in text, "success": lambda: Tru
 
 
 def evaluated(expression: str, context: dict[str, str]) -> Any:  # noqa: ANN401 - a text or a truth value
-    """Return the value of an expression of GitHub Actions. Only && and || must be replaced to make the expressions of action.yml valid Python."""
+    """Only && and || must be replaced to make the expressions of action.yml valid Python."""
     python = NAMES.sub(lambda name: repr(context.get(name[0], "")), expression).replace("&&", "and").replace("||", "or")
     return eval(python, dict(FUNCTIONS))  # noqa: S307 - of our own action
 
@@ -209,10 +209,7 @@ TOOL = '#!/bin/sh\n[ "$1" = --version ] && echo perftest 0.3.0 || cat {log}\n'
 
 @pytest.fixture
 def campaign(workspace: Path) -> Path:
-    """A workspace with a campaign, and with two folders that contain its program.
-
-    The program is not called perftest, because the checkout may have a perftest.
-    """
+    """The program of the campaign is in two folders. It is not called perftest, because the checkout may have a perftest."""
     for name in ("old", "new"):
         (workspace / name).mkdir()
         (workspace / name / "probe").write_text(TOOL.format(log=LOG))
@@ -289,7 +286,7 @@ Commented = Callable[..., tuple[Ran, list[str]]]
 
 @pytest.fixture
 def commented(workspace: Path, tmp_path: Path) -> Commented:
-    """A function that runs the action for a pull request with the given comments. It returns the result of the action and its calls of gh."""
+    """Run the action for a pull request with the given comments. Return the result of the action and its calls of gh."""
     if shutil.which("jq") is None:
         leave_out("jq is not installed")
     (tmp_path / "bin").mkdir()

@@ -52,12 +52,11 @@ NAMES = {module_name(path) for path in MODULES}
 
 @cache
 def nodes(path: Path) -> list[ast.AST]:
-    """Return all nodes of the syntax tree of a file."""
     return [*ast.walk(ast.parse(path.read_text()))]
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Yield the modules of this package that a file imports, also inside functions."""
+    """Imports inside functions are included."""
     for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from NAMES.intersection(alias.name for alias in node.names)

@@ -26,7 +26,6 @@ DATA = Path(__file__).parent.parent / "data"
 
 
 def published(tmp_path: Path) -> Path:
-    """A copy of one published run and its host file."""
     shutil.copytree(DATA / "rti/udpv4-wan/keyed-reliable", tmp_path / "keyed-reliable")
     shutil.copytree(DATA / "hosts", tmp_path / "hosts")
     return tmp_path

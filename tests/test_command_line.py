@@ -151,7 +151,7 @@ def test_arguments_for_another_program_can_be_empty(tmp_path: Path) -> None:
 
 
 def interrupted(where: str, number: signal.Signals, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command in a new process. The process gets a signal when it calls the function named ``where``."""
+    """The new process gets a signal when it calls the function named ``where``."""
     module, _, name = where.rpartition(".")
     script = f"""
 import os, {module.partition(":")[0]}

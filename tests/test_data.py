@@ -22,7 +22,6 @@ RTI = sorted(path for path in MANIFESTS if path.is_relative_to(DATA / "rti"))
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    """All published runs."""
     return load([DATA / "rti"])
 
 

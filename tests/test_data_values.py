@@ -19,12 +19,10 @@ DATA = Path(__file__).parent.parent / "data"
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    """All published data."""
     return load([DATA])
 
 
 def found(dataset: Dataset, run: str, **where: Any) -> pd.DataFrame:  # noqa: ANN401
-    """Return the rows of a run with these values."""
     rows = dataset.results[dataset.results["run"] == run]
     for column, value in where.items():
         rows = rows[rows[column].isna() if value is None else rows[column] == value]
@@ -32,7 +30,6 @@ def found(dataset: Dataset, run: str, **where: Any) -> pd.DataFrame:  # noqa: AN
 
 
 def number(dataset: Dataset, run: str, metric: str, statistic: str, **where: Any) -> float | None:  # noqa: ANN401
-    """Return the only number with this name."""
     [value] = found(dataset, run, metric=metric, statistic=statistic, **where)["value"]
     return None if pd.isna(value) else float(value)
 

@@ -40,7 +40,6 @@ LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   
 
 
 def run(root: Path, name: str, text: str = LINE, sha256: str | None = None, **manifest: object) -> Path:
-    """Write a run folder with one log."""
     folder = root / name
     folder.mkdir(parents=True)
     (folder / "sub.log").write_text(text)
@@ -348,7 +347,7 @@ def test_log_without_a_manifest_and_with_an_invalid_utf_8_name_is_reported(tmp_p
 
 
 def full_log_without_a_size(folder: Path) -> Path:
-    """Write a full log of sockperf, with the latency of each packet and without the message size."""
+    """The log of sockperf has the latency of each packet."""
     log = folder / "full.csv"
     log.write_text((SOCKPERF.parent / "full-log.csv").read_text().replace("--msg-size=14 ", ""))
     return log

@@ -34,7 +34,6 @@ READERS = sorted(ROOT.glob("docs/i-*.md"))
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """Return the fenced blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
@@ -45,7 +44,7 @@ def shown_commands(page: Path) -> list[tuple[str, str]]:
 
 
 def tacholog(command: str, folder: Path, path: Path | None = None, status: int = 0) -> str:
-    """Run a shown command in a folder, with one additional import path, and return its whole output."""
+    """``path`` is an additional import path. Return the whole output."""
     environment = os.environ | ({"PYTHONPATH": str(path)} if path else {}) | {"COLUMNS": "200"}
     words = shlex.split(command)[1:]
     done = subprocess.run(

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.site
 
 @pytest.fixture(scope="module")
 def html(made_once: Callable[[str, Callable[[Path], object]], Path]) -> dict[str, str]:
-    """The pages of the built documentation, by name."""
     folder = made_once("docs", build)
     return {path.stem: path.read_text(encoding="utf-8") for path in [*folder.glob("*.html"), folder / "searchindex.js"]}
 
@@ -33,7 +32,6 @@ def build(folder: Path) -> None:
 
 
 def linked(page: str) -> set[str]:
-    """Return the documents to which the text of a page leads, without its menus."""
     return set(re.findall(r'href="([\w-]+)\.html', page.partition("<article")[2].partition("</article>")[0]))
 
 

@@ -31,7 +31,6 @@ LINK, PIPE, FOLDER = "not a file but a link, which is not followed", "not a file
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder for a run, and a file outside of it."""
     (tmp_path / "outside.log").write_text(f"{OUTSIDE}\n")
     (tmp_path / "run").mkdir()
     return tmp_path / "run"
@@ -163,7 +162,7 @@ def test_manifest_and_other_files_beside_logs_are_refused_if_they_are_not_regula
 
 
 def add(data: Path, name: str, log: str) -> Path:
-    """Write a run whose manifest names a log that does not exist."""
+    """The manifest of the run names a log that does not exist."""
     folder = data / name
     folder.mkdir(parents=True)
     manifest = f'system = "S"\nstatus = "failed"\nreason = "it failed"\n[[logs]]\nfile = "{log}"\nsha256 = "{64 * "0"}"\n'

@@ -129,7 +129,7 @@ def test_check_finds_the_same_problems_with_and_without_arrays(tmp_path: Path) -
 
 
 def declared(checkout: Path, *extras: Extra) -> set[str]:
-    """Return the names of the packages that the project declares for its base and for these extras."""
+    """Return the packages that the project declares for its base and for these extras."""
     project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lines = project["dependencies"] + [line for extra in extras for line in project["optional-dependencies"][extra]]
     requirements = [*map(Requirement, lines)]

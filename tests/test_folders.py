@@ -22,13 +22,11 @@ SOMEBODY = 12345
 
 
 def run(*arguments: str, environment: dict[str, str] | None = None) -> tuple[int, str]:
-    """Return the exit code of a command, and its standard error."""
     done = run_tacholog(*arguments, environment=environment)
     return done.returncode, done.stderr.decode()
 
 
 def give_away(path: Path) -> None:
-    """Change the owner of a file or folder."""
     if os.geteuid() != 0:
         leave_out("only root can give a folder to another user")
     os.chown(path, SOMEBODY, SOMEBODY, follow_symlinks=False)

@@ -132,7 +132,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 def write_run(folder: Path, log: str, system: str) -> None:
-    """Write a run of one log."""
     folder.mkdir()
     (folder / "some.log").write_text(log)
     digest = hashlib.sha256(log.encode()).hexdigest()
@@ -141,7 +140,6 @@ def write_run(folder: Path, log: str, system: str) -> None:
 
 
 def tacholog(place: Place, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command line with the package installed."""
     paths = os.pathsep.join(path for path in (str(place.package), os.environ.get("PYTHONPATH", "")) if path)
     done = run_tacholog_text(*arguments, environment={"PYTHONPATH": paths})
     assert "Traceback" not in done.stderr, done.stderr[-3000:]
@@ -150,7 +148,6 @@ def tacholog(place: Place, *arguments: str | Path) -> subprocess.CompletedProces
 
 
 def complaint(said: str, way: str) -> str:
-    """Return the message about the log with this kind of error."""
     return "\n".join(line for line in said.splitlines() if f"{way.replace(' ', '-')}/some.log" in line or f"{way.replace(' ', '-')}:" in line)
 
 

@@ -40,7 +40,6 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The list of files of runs that were opened."""
     paths: list[str] = []
 
     def opening(path: str, flags: int, at: int | None) -> int:
@@ -59,12 +58,12 @@ def data(tmp_path: Path) -> Path:
 
 
 def work_for(data: Path, cache: str = "cache") -> Work:
-    """Return a new `Work` with a cache next to the data, as a new command has it."""
+    """The `Work` has a cache next to the data, as a new command has it."""
     return Work(cache=Cache(data.parent / cache))
 
 
 def received(data: Path, cache: str = "cache") -> tuple[list[int], int, int]:
-    """Return three results: the messages that the runs received, how many logs were read, and how many came from the cache."""
+    """Return the messages that the runs received, how many logs were read, and how many came from the cache."""
     work = work_for(data, cache)
     numbers = messages_received(load([data], work=work))
     return numbers, work.tally.read, work.tally.cached
@@ -234,7 +233,7 @@ def test_log_above_both_limits_gets_the_same_message_from_the_cache_and_from_rea
 
 @pytest.fixture
 def releases(tmp_path: Path) -> Path:
-    """Six runs: two of each of three releases. One of them is published."""
+    """Two runs of each of three releases. One run is published."""
     for number in range(6):
         add_run(tmp_path / "data" / str(number), FIRST + number, release=f"{number % 3}.0", published=number == 2)
     return tmp_path / "data"
@@ -352,7 +351,7 @@ FULL = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resour
 
 
 def loading(data: Path, trouble: str) -> subprocess.CompletedProcess[str]:
-    """Run a program that executes the code ``trouble`` and then reads the runs."""
+    """The program executes the code ``trouble`` and then reads the runs."""
     return subprocess.run([sys.executable, "-c", LOADING.format(trouble), str(data)], check=False, capture_output=True, text=True)
 
 

@@ -25,20 +25,18 @@ READERS = ("export", "report", "diff")
 
 
 def tacholog(*arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a separate process, without a download of Plotly."""
+    """Plotly is not downloaded."""
     environment = {"TACHOLOG_PLOTLY": "full"} | ({"PYTHONPATH": str(path)} if path else {})
     return run_tacholog_text(*arguments, cwd=cwd, environment=environment, prefix=prefix)
 
 
 def reading(command: str, folder: Path, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """Run one of `READERS` over a folder of runs."""
     words = {"export": ["--data", "data"], "report": ["--data", "data", "--output", "site"], "diff": ["data", "data"]}[command]
     return tacholog(command, *words, cwd=folder, prefix=prefix)
 
 
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
-    """A folder whose subfolder data has two runs."""
     for name in ("bad", "good"):
         shutil.copytree(RUN, tmp_path / "data" / name)
     (tmp_path / "data/hosts").mkdir()
@@ -48,7 +46,7 @@ def two(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def unprivileged(tmp_path: Path) -> Iterator[tuple[str, ...]]:
-    """A command prefix that makes access rights effective even for root. The rights are restored at the end."""
+    """With this command prefix, access rights are effective even for root. The rights are restored at the end."""
     words: tuple[str, ...] = ()
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:

@@ -18,7 +18,6 @@ from tacholog.store.load import load_logs
 
 
 def parsed(*paths: Path) -> list[dict[str, Any]]:
-    """Return the output of ``tacholog parse --format jsonl``."""
     done = run_tacholog_text("parse", "--format", "jsonl", *paths)
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -50,7 +50,7 @@ def test_page_on_significance_has_the_same_terms() -> None:
 
 
 def _several(words: str, names: str) -> list[str]:
-    """Return the terms in one row of the page. The text "worse, better" has two terms, but "differ, not proven" is one term."""
+    """The text "worse, better" has two terms, but "differ, not proven" is one term."""
     return words.split(", ") if names.count("`") > len(("`", "`")) else [words]
 
 

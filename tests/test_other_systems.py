@@ -46,7 +46,7 @@ main()
 
 
 def run(folder: Path, *command: str) -> tuple[int, str, str, list[str]]:
-    """Run Python in a new folder with a new cache. Return the exit code, the output without the path of the folder, and the names of the files."""
+    """Python runs in a new folder with a new cache. Return the exit code, the output without the path of the folder, and the names of the files."""
     folder.mkdir()
     environment = os.environ | {"XDG_CACHE_HOME": str(folder / ".cache")}
     done = subprocess.run([sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_S)
@@ -145,5 +145,5 @@ def test_run_that_was_written_on_windows_is_read(checkout: Path, tmp_path: Path)
 
 
 def without_ids(table: str) -> list[str]:
-    """Return the rows of a table without the column of the ids, which depend on the bytes of the logs."""
+    """The ids depend on the bytes of the logs."""
     return [row.rpartition(",")[0] for row in table.splitlines()]

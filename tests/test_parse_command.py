@@ -28,7 +28,6 @@ LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   
 
 
 def tacholog(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-    """Run the command line in a separate process."""
     done = run_tacholog(*arguments, stdin=stdin)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -24,13 +24,12 @@ CLOSED = Conditions(load_mode="closed", basis="rtt/2", definition="rti-one-way",
 
 
 def latency(samples: int | None = None, **values_ns: float) -> Record:
-    """Return a latency record with these statistics. The name ``p99_99`` stands for p99.99."""
+    """The name ``p99_99`` stands for p99.99."""
     numbers = tuple(Number(metric="latency", statistic=name.replace("_", "."), value=value) for name, value in values_ns.items())
     return Record(test="latency", payload_bytes=64, numbers=numbers, samples=samples)
 
 
 def throughput(goodput: float = 1e9, received: float = 1000, lost: float = 0) -> Record:
-    """Return a throughput record."""
     values = {("goodput", "mean"): goodput, ("messages_received", "total"): received, ("messages_lost", "total"): lost}
     values["loss", "total"] = lost / (received + lost)
     numbers = tuple(Number(metric=metric, statistic=statistic, value=value) for (metric, statistic), value in values.items())
@@ -43,7 +42,7 @@ def marked(
     run: RunContext = RunContext(),  # noqa: B008
     others: Sequence[Record] = (),
 ) -> dict[str, tuple[str, ...]]:
-    """Return the marks of each number of a record. The key is the statistic for a latency, and the metric for any other number."""
+    """The key is the statistic for a latency, and the metric for any other number."""
     builder = ColumnBuilder()
     for line, one in enumerate((record, *others), start=1):
         builder.add(Event(line, line, (line,), "", "record", one), one)
@@ -142,7 +141,7 @@ def test_statistics_that_are_not_adjacent_can_also_be_in_the_wrong_order() -> No
 
 
 def printed_ns(**cells: tuple[float, float | None]) -> Record:
-    """Return a latency record. Each argument is a value and its resolution, in nanoseconds; ``p99_9`` is p99.9."""
+    """Each argument is a value and its resolution, in nanoseconds; ``p99_9`` is p99.9."""
     numbers = (
         Number(metric="latency", statistic=name.replace("_", "."), value=value, resolution=resolution) for name, (value, resolution) in cells.items()
     )

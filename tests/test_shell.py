@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def completed(words: str, cwd: Path, shell: str = "bash") -> list[str]:
-    """Return the completions for these words. They are requested in the way in which the shell requests them."""
+    """The completions are requested in the way in which the shell requests them."""
     count = len(words.split(" ")) - 1
     last = words.rpartition(" ")[2]
     asked = {

@@ -38,7 +38,7 @@ def test_documentation_names_each_surface(current: Surfaces) -> None:
 
 
 def altered(current: Surfaces, surface: str, item: str, form: str | None, version: str | None = None) -> Surfaces:
-    """Return the surfaces with another form of an item, or without the item."""
+    """If ``form`` is None, the item is missing."""
     copy = deepcopy(current)
     copy[surface]["items"].pop(item, None)
     if form is not None:

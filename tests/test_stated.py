@@ -26,7 +26,6 @@ UDP = ROOT / "tests/formats/native/latency-udp.log"
 
 
 def run(root: Path, name: str, log: Path = SOCKPERF, **manifest: Any) -> Path:  # noqa: ANN401 - whatever a manifest may hold
-    """Write a run folder with one real log."""
     folder = root / name
     folder.mkdir(parents=True)
     shutil.copy(log, folder / "x.log")

@@ -190,7 +190,7 @@ def test_no_output_bypasses_the_guard_of_the_terminal() -> None:
 
 
 def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
-    """Run a command with a terminal as its outputs. Returns its exit code, and the text sent to the terminal."""
+    """Return the exit code, and the text sent to the terminal."""
     terminal, stream = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", **variables}
     command = [sys.executable, "-m", "tacholog", *map(str, arguments)]
@@ -205,7 +205,6 @@ def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
 
 
 def as_left(sent: str) -> list[str]:
-    """Return the lines that are still on the terminal at the end."""
     return [line.rpartition("\r\x1b[K")[2] for line in sent.replace("\r\n", "\n").split("\n")]
 
 

@@ -30,7 +30,6 @@ from tacholog.store.pool import Cluster, PoolLost, Processes, Work
 
 
 def runs(root: Path, count: int) -> None:
-    """Write ``count`` runs, each with one small log."""
     for number in range(count):
         add_run(root / f"{number:04d}", FIRST + number)
 
@@ -62,7 +61,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A format of a stranger that hangs, or that ends the process in which it runs."""
+    """A format of a stranger hangs, or ends the process in which it runs."""
     folder = tmp_path / "installed"
     (folder / "poisoned_format-1.0.dist-info").mkdir(parents=True)
     (folder / "poisoned_format.py").write_text(POISONED)
@@ -212,7 +211,7 @@ def needs_dask() -> None:
 
 @contextmanager
 def cluster(folder: Path, patch: pytest.MonkeyPatch, connect_s: int = LIMIT_S) -> Iterator[Running]:
-    """Start a scheduler and two workers, and wait until both are registered."""
+    """Wait until the scheduler and two workers are registered."""
     patch.setattr("tacholog.store.pool._CONNECT_S", connect_s)
     distributed: Any = import_module("distributed")
     file = folder / "scheduler.json"
@@ -239,7 +238,7 @@ def cluster(folder: Path, patch: pytest.MonkeyPatch, connect_s: int = LIMIT_S) -
 
 @contextmanager
 def without_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> Iterator[Cluster]:
-    """Yield a cluster whose workers ended after the connection."""
+    """The workers end after the connection."""
     with cluster(folder, monkeypatch) as running:
         pool = Cluster(running.address, said.append)
         for worker in running.workers:
@@ -251,7 +250,7 @@ def without_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, said: list[st
 
 @pytest.fixture
 def soon_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the time until a cluster without workers is given up: the clock advances by 20 seconds each time it is read."""
+    """The clock advances by 20 seconds each time it is read."""
     monkeypatch.setattr("tacholog.store.pool._LOOK_S", 0.1)
     monkeypatch.setattr("tacholog.store.pool.time", SimpleNamespace(monotonic=count(0, 20).__next__))
 

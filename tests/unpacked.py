@@ -13,7 +13,6 @@ _PART = re.compile(r'tachologPart\("([^"]+)", "([^"]+)"\);\n')
 
 
 def content_of(path: Path) -> bytes:
-    """Return the content of a file without its compression."""
     content = path.read_bytes()
     if path.suffix == ".js" and (part := _PART.fullmatch(content.decode())):
         return zlib.decompress(base64.b64decode(part[2]))

@@ -11,7 +11,7 @@ LIMIT_S = 600
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    """Wait until a condition is true. If it stays false, the test fails, and its message contains ``what``, the awaited event."""
+    """The message of the failed test contains ``what``, the awaited event."""
     give_up = time.monotonic() + LIMIT_S
     while not condition():
         assert time.monotonic() < give_up, f"waited {LIMIT_S} s until {what}"
@@ -19,7 +19,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 def gone(pid: int) -> bool:
-    """Return whether a process has ended. A zombie counts as ended."""
+    """A zombie counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):

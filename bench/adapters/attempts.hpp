@@ -11,8 +11,8 @@
 
 namespace tacholog {
 
-/// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`.
-/// `sleep(time_ns)` sleeps until another attempt can succeed, but not longer than `time_ns`.
+/// Returns not_yet if the attempt neither succeeds nor fails within `patience`. `sleep(time_ns)` sleeps until another
+/// attempt can succeed, but not longer than `time_ns`.
 template <typename Attempt, typename Sleep>
 Result<Done> try_for(Patience patience, Waiting waiting, Attempt&& attempt, Sleep&& sleep) {
     Result<Done> done = attempt();
@@ -26,7 +26,7 @@ Result<Done> try_for(Patience patience, Waiting waiting, Attempt&& attempt, Slee
     return done;
 }
 
-/// Sleeps until one of these events happens on the descriptor. Returns false if none happens within this time.
+/// Returns false if none of the events happens on the descriptor within this time.
 inline bool sleep_until_ready(int descriptor, int events, Nanoseconds longest_ns) {
     pollfd watched{descriptor, static_cast<short>(events), 0};
     const timespec time{longest_ns / nanoseconds_per_second, longest_ns % nanoseconds_per_second};

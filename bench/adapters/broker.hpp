@@ -15,15 +15,14 @@
 
 namespace tacholog {
 
-/// The address of a broker, in the form that client libraries need.
 struct BrokerAddress {
     std::string host;  ///< an IP address
     int port;
 };
 
-/// How to start a broker of one kind.
+/// The program of a broker, and the arguments that it needs.
 struct BrokerKind {
-    std::string name;                            ///< the name of the program
+    std::string name;
     std::string package;                         ///< the Debian package to install if it is missing
     std::vector<std::string> version_arguments;  ///< the arguments that print its version
     std::vector<std::string> arguments;          ///< the arguments before the path of its configuration file
@@ -97,8 +96,8 @@ inline Result<BrokerAddress> broker_of(const Topic& topic) {
     return BrokerAddress{host_of(endpoint->address), endpoint->address.port()};
 }
 
-/// The names under which messages are published: the name of the channel, or one name for each instance of keyed data.
-/// The subscriber subscribes to all of them.
+/// Messages are published under the name of the channel, or with keyed data under one name for each instance. The
+/// subscriber subscribes to all of them.
 struct BrokerNames {
     /// `between` separates the parts of a name, and `any` is the wildcard for the last part.
     BrokerNames(const Topic& topic, const std::string& between, const std::string& any)
@@ -109,7 +108,7 @@ struct BrokerNames {
             each.push_back(topic.channel + between + std::to_string(instance));
     }
 
-    /// The name under which a message is published: the name of its instance, if the data has keys.
+    /// The name of the message's instance if the topic has keys, otherwise the name of the channel.
     const std::string& of(std::span<const std::byte> message) const {
         const bool is_one = each.size() == 1 || message.size() < message_header_bytes;
         return is_one ? each.front() : each[instance_of(message) % each.size()];

@@ -9,8 +9,9 @@
 
 namespace tacholog {
 
-/// Makes this process exit without running the destructors of static objects, including those of libraries. If `before`
-/// is given, it is called first at the exit. If this function is called several times, only the first `before` is used.
+/// After this call, the exit of this process runs no destructors of static objects, including those of libraries.
+/// `before`, if given, is called first at the exit. If this function is called several times, only the first `before`
+/// is used.
 inline void end_without_farewell(void (*before)() = nullptr) {
     static void (*first)() = before;
     static const int registered = ::on_exit(

@@ -31,16 +31,15 @@
 
 namespace tacholog {
 
-/// Returns the queue length for messages of this size. It is `wanted`, but at most the number of messages that fit into
-/// 8 MiB. If fewer than 4 fit, this limit is 4.
+/// Returns `wanted`, but at most the number of messages that fit into 8 MiB. If fewer than 4 fit, the limit is 4.
 inline std::size_t queue_of(std::size_t message_bytes, std::size_t wanted) {
     constexpr std::size_t most_queued_bytes = std::size_t{8} * 1024 * 1024;
     constexpr std::size_t least_queued = 4;
     return std::min(wanted, std::max(least_queued, most_queued_bytes / message_bytes));
 }
 
-/// A running RouDi. A process that uses the library keeps its RouDi until the process exits, because the library cannot
-/// connect to a second RouDi. This matters only in tests: in a run, each size has its own process.
+/// A process that uses the library keeps its RouDi until it exits, because the library cannot connect to a second
+/// RouDi. This matters only in tests: in a run, each size has its own process.
 class RouDi final : public Companion {
 public:
     struct Needs {
@@ -50,8 +49,7 @@ public:
         std::size_t overhead_bytes = 0;  ///< the bytes that the library adds to a message
     };
 
-    /// Starts one RouDi for a run. Returns a null pointer if the user's RouDi is running, or if this side only
-    /// subscribes.
+    /// Returns a null pointer if the user's RouDi is running, or if this side only subscribes.
     static Result<std::unique_ptr<Companion>> start(const RunPlan& plan, const Needs& needs) {
         if (!plan.publishes) return std::unique_ptr<Companion>{};
         const auto path = find_program("iox-roudi", "iceoryx");
@@ -98,8 +96,8 @@ public:
         return socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     }
 
-    /// Must be called after the library has connected. At process exit, the library would deregister from RouDi. If
-    /// RouDi is dead then, the library would try this for ever. Therefore the process exits without deregistering.
+    /// Must be called after the library has connected. At process exit, the library would deregister from RouDi, and
+    /// try this for ever if RouDi is dead. So the process exits without deregistering.
     static void end_without_farewell() {
         tacholog::end_without_farewell([] {
             silence();
@@ -180,8 +178,8 @@ private:
 
     explicit RouDi(std::unique_ptr<Running> running) : running_(std::move(running)) { kept(); }
 
-    /// Takes a lock in the folder of RouDi's own lock. The runs of all users share it. RouDi's own lock is not enough:
-    /// it does not tell whether this RouDi belongs to a run that is about to end.
+    /// The runs of all users share this lock. RouDi's own lock, in the same folder, is not enough: it does not tell
+    /// whether this RouDi belongs to a run that is about to end.
     static Result<Fd> our_turn() {
         const std::string path = "/tmp/tacholog-roudi.lock";
         constexpr Patience longest_run{60'000};
@@ -200,9 +198,8 @@ private:
         return lock;
     }
 
-    /// The configuration of RouDi's memory pools. The sizes are those of RouDi's example, up to the largest size of the
-    /// run. Each pool has enough chunks for the queues of a few topics, and for the chunks that publisher and
-    /// subscriber hold.
+    /// The sizes of the pools are those of RouDi's example, up to the largest size of the run. Each pool has enough
+    /// chunks for the queues of a few topics, and for the chunks that publisher and subscriber hold.
     static std::string pools(const RunPlan& plan, const Needs& needs) {
         constexpr std::array<std::size_t, 7> ladder{128, 1024, 16'384, 131'072, 524'288, 1'048'576, 4'194'304};
         constexpr std::size_t topics = 4;

@@ -11,7 +11,6 @@
 
 namespace tacholog {
 
-/// The facts for the log that name the library and its version.
 inline Facts facts_of_library(std::string name, std::string version) {
     Facts facts;
     add_fact(facts, library_key, std::move(name));
@@ -23,7 +22,7 @@ inline std::string version_text(int major, int minor, int patch) {
     return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
 }
 
-/// Checks the endpoints of sides that connect by the name of the channel: each endpoint must be this name.
+/// Each endpoint must be the name of the channel, because the sides connect by it.
 inline Result<void> check_endpoints(const Topic& topic, std::span<const std::string> endpoints) {
     for (const std::string& endpoint : endpoints) {
         if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': not a topic of this run"};
@@ -31,7 +30,6 @@ inline Result<void> check_endpoints(const Topic& topic, std::span<const std::str
     return {};
 }
 
-/// Creates a subscriber that connects by the name of the channel.
 template <typename Side>
 Result<std::unique_ptr<Subscriber>> joined_subscriber(const Topic& topic) {
     auto subscriber = std::make_unique<Side>(topic);
@@ -39,7 +37,6 @@ Result<std::unique_ptr<Subscriber>> joined_subscriber(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-/// Creates a publisher that connects by the name of the channel.
 template <typename Side>
 Result<std::unique_ptr<Publisher>> joined_publisher(const Topic& topic, const Endpoints& endpoints) {
     if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();

@@ -15,7 +15,7 @@
 namespace tacholog {
 namespace {
 
-/// Returns the index of an interface. `text` is the name or the index of the interface. Returns 0 if it is neither.
+/// `text` is the name or the index of an interface. Returns 0 if it is neither.
 std::uint32_t zone_of(const std::string& text) {
     const auto index = ::if_nametoindex(text.c_str());
     return index != 0 ? index : to_number<std::uint32_t>(text).value_or(0);

@@ -33,13 +33,12 @@ public:
     }
     const sockaddr_in6& v6() const { return address_; }
 
-    /// Whether the address is link-local. Such an address needs its zone, because the same address may exist on each
-    /// network of this host.
+    /// A link-local address needs its zone, because the same address may exist on each network of this host.
     bool is_of_one_link() const {
         return family() == AF_INET6 &&
                (IN6_IS_ADDR_LINKLOCAL(&address_.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&address_.sin6_addr));
     }
-    /// The index of the network interface for a link-local address; 0 if the address names no interface.
+    /// Returns 0 if the address names no interface.
     std::uint32_t zone() const { return family() == AF_INET6 ? address_.sin6_scope_id : 0; }
     void set_zone(std::uint32_t interface) {
         if (family() == AF_INET6) address_.sin6_scope_id = interface;
@@ -68,18 +67,15 @@ std::string host_of(const Address& address);
 
 std::string to_text(const Address& address);
 
-/// The address to which the kernel has bound this socket.
 Address local_address(const Fd& socket);
 
-/// The name of the network interface with this address; empty if there is none.
+/// Returns an empty text if no interface has this address.
 std::string interface_with(const Address& address);
 
-/// Whether both addresses belong to the same host. Ignores zones and ports. An IPv4 address equals its IPv4-mapped IPv6
-/// address.
+/// Ignores zones and ports. An IPv4 address is equal to its IPv4-mapped IPv6 address.
 bool of_one_host(const Address& one, const Address& other);
 
-/// Convert an address to sixteen bytes and back. An IPv4 address becomes its IPv4-mapped IPv6 address
-/// (::ffff:192.0.2.1).
+/// An IPv4 address becomes its IPv4-mapped IPv6 address (::ffff:192.0.2.1).
 in6_addr to_bytes(const Address& address);
 Address from_bytes(const in6_addr& bytes, std::uint16_t port);
 

@@ -19,7 +19,7 @@ struct Demand {
 
 struct Case {
     std::size_t payload_bytes = 0;
-    std::optional<Demand> demand;  ///< set only in the demand test
+    std::optional<Demand> demand;
 
     bool operator==(const Case&) const = default;
 };

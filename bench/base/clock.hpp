@@ -30,10 +30,10 @@ inline Nanoseconds to_nanoseconds(Patience patience) {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count();
 }
 
-/// Sleeps until this time. Signals do not end the sleep.
+/// Signals do not end the sleep.
 void sleep_until(Nanoseconds time_ns);
 
-/// From now on, sleeps of this thread end without a delay. By default, the kernel may lengthen each sleep by 50 us.
+/// Without this call, the kernel may lengthen each sleep of this thread by 50 us.
 void wake_on_time();
 
 /// A point in time by which a wait must be over.
@@ -43,8 +43,7 @@ public:
 
     bool passed() const { return now_ns() >= at_ns_; }
 
-    /// The remaining time in whole milliseconds; 0 if the deadline has passed. It is rounded up, because a poll() that
-    /// waits 0 ms would spin.
+    /// The result is in whole milliseconds, rounded up, because a poll() that waits 0 ms would spin.
     Patience left() const { return Patience{std::max<Nanoseconds>(0, (at_ns_ - now_ns() + 999'999) / 1'000'000)}; }
 
 private:
@@ -58,7 +57,7 @@ class Silence {
 public:
     explicit Silence(Patience longest) { begin(longest); }
 
-    /// Call this when something has arrived: the measurement starts again.
+    /// Call this when something has arrived.
     void begin(Patience longest) {
         left_ns_ = to_nanoseconds(longest);
         looked_ns_ = now_ns();
@@ -81,13 +80,13 @@ private:
 
 struct ClockFacts {
     Nanoseconds resolution_ns = 0;
-    /// How long one reading of the clock takes; written to the log, never subtracted from results.
+    /// This value is written to the log, never subtracted from results.
     double overhead_ns = 0;
 };
 
 ClockFacts measure_clock();
 
-/// The current time in UTC, in the format of RFC 3339 with milliseconds.
+/// The format is that of RFC 3339, with milliseconds.
 std::string utc_time();
 
 }  // namespace tacholog

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t most_facts = 64;
 constexpr std::size_t longest_key = 40;
 
-/// Whether the log lines of facts already use this key for something that is not a fact. No fact may have such a key.
+/// No fact may have one of these keys, because other items of its log lines use them.
 bool is_taken(std::string_view key) {
     return key == "role" || key == "participant";
 }

@@ -32,11 +32,10 @@ inline void add_fact(Facts& facts, std::string_view key, std::string value) {
     if (!value.empty()) facts.push_back({std::string{key}, std::move(value)});
 }
 
-/// Adds the facts in `more` whose keys are not yet in `facts`.
 void add_missing(Facts& facts, const Facts& more);
 
-/// Convert facts to text for the control channel, and back. Text that is not a list of facts is an error, because a
-/// peer may send anything.
+/// Facts are sent as text over the control channel. Text that is not a list of facts is an error, because a peer may
+/// send anything.
 std::string to_text(const Facts& facts);
 Result<Facts> parse_facts(std::string_view text);
 

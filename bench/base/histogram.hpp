@@ -62,8 +62,7 @@ public:
     /// Returns false, and changes nothing, if these figures contradict the bins.
     bool restore(const Exact& exact);
 
-    /// Removes all values. The cost grows with the number of bins that were used, not with the number of bins that
-    /// exist.
+    /// The cost grows with the number of used bins, not with the number of existing bins.
     void clear();
 
     std::uint64_t count() const { return count_; }
@@ -86,7 +85,7 @@ public:
     /// The nearest-rank percentile, even if there are few values; 0 if there are none.
     std::uint64_t nearest_rank_ns(std::uint64_t millionths) const;
 
-    /// The bins that hold at least one value, in ascending order.
+    /// Returns only bins that hold a value, in ascending order.
     std::vector<Bin> bins() const;
 
 private:

@@ -20,7 +20,6 @@ class InTurn {
 public:
     explicit InTurn(std::uint64_t instances) : instances_(instances) {}
 
-    /// Returns the number of the next message: its key, combined with its number within the instance.
     std::uint64_t next() {
         const std::uint64_t number = key_ << key_shift | round_;
         if (++key_ == instances_) {
@@ -30,7 +29,7 @@ public:
         return number;
     }
 
-    /// How many messages were numbered, in all instances together.
+    /// The number of messages of all instances together.
     std::uint64_t count() const { return round_ * instances_ + key_; }
 
 private:
@@ -48,19 +47,18 @@ inline std::uint64_t round_of(std::uint64_t number) {
     return number & ((std::uint64_t{1} << key_shift) - 1);
 }
 
-/// Returns the number of the message that is written at this index: its key, combined with its number within the
-/// instance.
+/// The number of the message that is written at this index.
 inline std::uint64_t number_at(std::uint64_t index, std::uint64_t instances) {
     return index % instances << key_shift | index / instances;
 }
 
-/// The index of a message among all messages, in the order of writing.
+/// The index of a message in the order of writing.
 inline std::uint64_t index_of(std::uint64_t number, std::uint64_t instances) {
     return round_of(number) * instances + key_of(number);
 }
 
-/// Finds the first message of the instance `key` whose index is `first` or higher. Returns the number of this message
-/// within its instance.
+/// Finds the first message of the instance `key` whose index is `first` or higher. Returns its number within the
+/// instance.
 inline std::uint64_t first_round(std::uint64_t first, std::uint64_t key, std::uint64_t instances) {
     return (first + instances - 1 - key) / instances;
 }
@@ -71,7 +69,7 @@ class Newest {
 public:
     explicit Newest(std::size_t instances) : next_(instances, 0) {}
 
-    /// Forgets all messages. From now on, only messages with index `first` or higher count.
+    /// From now on, only messages with index `first` or higher count.
     void restart(std::uint64_t first) {
         first_ = first;
         for (std::uint64_t key = 0; key < next_.size(); ++key) next_[key] = first_round(first, key, next_.size());
@@ -106,7 +104,7 @@ class KeyedSequence {
 public:
     explicit KeyedSequence(std::size_t instances) : sequences_(instances, OfOne{0}) {}
 
-    /// Forgets all messages. From now on, only messages with index `first` or higher count.
+    /// From now on, only messages with index `first` or higher count.
     void restart(std::uint64_t first) {
         counts_ = ArrivalCounts{first};
         next_ = first;
@@ -132,7 +130,6 @@ public:
     std::uint64_t reordered() const { return counts_.reordered(); }
     std::uint64_t next() const { return next_; }
 
-    /// The number of messages with an index below `end` that never arrived.
     std::uint64_t lost(std::uint64_t end) const { return counts_.lost(end); }
 
     /// The number of instances from which at least one message arrived.

@@ -6,8 +6,7 @@
 
 namespace tacholog {
 
-/// The keys of the facts about memory. The fact `memory_size_key` states the payload size to which the other facts
-/// belong.
+/// `memory_size_key` states the payload size to which the other facts belong.
 inline constexpr std::string_view memory_size_key = "payload_bytes";
 inline constexpr std::string_view shared_memory_key = "shared_memory_bytes";
 inline constexpr std::string_view shared_huge_pages_key = "shared_huge_page_bytes";

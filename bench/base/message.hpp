@@ -65,9 +65,7 @@ inline std::uint64_t header_check(std::uint64_t number, std::size_t payload_byte
     return check ^ check >> 32;
 }
 
-/// Writes the words after the header.
 void fill(std::span<std::byte> body, std::uint64_t number);
-/// Reads every byte after the header.
 void read_all(std::span<const std::byte> body);
 
 void write_verified(std::span<std::byte> payload, std::uint64_t number, Handling handling);
@@ -97,7 +95,7 @@ inline ReadMessage read_message(std::span<const std::byte> payload, Handling han
     return {number, identified, identified};
 }
 
-/// Like write_message, but also stores the time at which the message is due. There is no checksum of the payload.
+/// The message also holds its due time. It has no checksum of the payload.
 void write_timed_message(std::span<std::byte> payload, std::uint64_t number, Nanoseconds due_ns, Handling handling);
 
 struct TimedMessage {
@@ -116,7 +114,7 @@ TimedMessage read_timed_message(std::span<const std::byte> payload, Handling han
 inline constexpr std::uint64_t answers_corrupted = std::uint64_t{1} << 47;
 inline constexpr std::uint64_t answers_unidentified = UINT64_MAX;
 
-/// Returns the number for the answer to this message. It also holds whether the message was corrupted.
+/// The result also holds whether the message was corrupted.
 inline std::uint64_t number_of_answer_to(const ReadMessage& message) {
     if (message.intact) [[likely]]
         return message.number;
@@ -128,7 +126,6 @@ struct Answer {
     bool corrupted = false;               ///< whether the message or its answer was corrupted
 };
 
-/// Interprets a message as an answer. The message has been read already.
 inline Answer as_answer(const ReadMessage& read) {
     if (!read.identified || read.number == answers_unidentified) [[unlikely]]
         return {std::nullopt, true};

@@ -38,7 +38,6 @@ public:
     std::uint64_t duplicated() const { return duplicated_; }
     std::uint64_t reordered() const { return reordered_; }
 
-    /// The number of messages before `end` that never arrived.
     std::uint64_t lost(std::uint64_t end) const { return end - first_ - std::min(end - first_, received()); }
 
 private:
@@ -57,16 +56,14 @@ public:
     /// Counts messages with number `first` and higher; older messages are stale.
     explicit SequenceOver(std::uint64_t first) : counts_(first), next_(first) {}
 
-    /// Starts again at this number. Old marks need not be cleared, because newer messages overwrite them.
+    /// Old marks need not be cleared, because newer messages overwrite them.
     void restart(std::uint64_t first) {
         counts_ = ArrivalCounts{first};
         next_ = first;
     }
 
-    /// A message has arrived whose number cannot be read: it counts as one of the missing messages.
     void arrived_unidentified() { counts_.add_unidentified(); }
 
-    /// Call this when all messages before `end` were sent.
     void settle(std::uint64_t end) { counts_.settle(end); }
 
     Arrival arrived(std::uint64_t number) {
@@ -81,10 +78,9 @@ public:
     std::uint64_t reordered() const { return counts_.reordered(); }
     std::uint64_t next() const { return next_; }
 
-    /// The number of messages before `end` that never arrived.
     std::uint64_t lost(std::uint64_t end) const { return counts_.lost(end); }
 
-    /// The number of instances from which at least one message arrived: without keys, there is only one instance.
+    /// Without keys, there is only one instance.
     std::uint64_t heard() const { return counts_.identified() > 0 ? 1 : 0; }
 
 private:

@@ -28,18 +28,16 @@ struct Setting {
     Result<void> (*check)(std::string_view value) = nullptr;
 };
 
-/// Maps the name of each setting to its value.
 using Settings = std::map<std::string, std::string, std::less<>>;
 
-/// The key of a setting in the log: its name with '_' instead of '-', because a key may not contain '-'
-/// (docs/native-log.md).
+/// The key has '_' instead of '-', because a key in the log may not contain '-' (docs/native-log.md).
 inline std::string log_key(std::string_view name) {
     std::string key{name};
     std::ranges::replace(key, '-', '_');
     return key;
 }
 
-/// The value in effect. Empty only if the transport has no such setting.
+/// The value is empty only if the transport has no such setting.
 inline std::string value_of(const Settings& settings, std::string_view name) {
     const auto found = settings.find(name);
     return found == settings.end() ? std::string{} : found->second;
@@ -48,7 +46,7 @@ inline std::string value_of(const Settings& settings, std::string_view name) {
 /// Every declared setting with the value that the user gave, or else with its default.
 Settings in_effect(std::span<const Setting> declared, const Settings& given = {});
 
-/// Returns an error if the setting does not allow this value. The error names the setting and the allowed values.
+/// The error names the setting and the allowed values.
 Result<void> check_value(const Setting& setting, std::string_view value);
 
 /// For Setting::check: a whole number within these limits.
@@ -61,7 +59,7 @@ Result<void> whole_number(std::string_view value) {
     return Error{"not a whole number from " + std::to_string(least) + " to " + std::to_string(most)};
 }
 
-/// The number in a value that was checked before.
+/// The value must have been checked before.
 inline std::uint64_t number_of(const Settings& settings, std::string_view name) {
     const std::string value = value_of(settings, name);
     std::uint64_t number = 0;

@@ -15,7 +15,6 @@ bool is_ignored(int signal) {
     return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/// The signals that ask a program to end.
 sigset_t watched_signals() {
     sigset_t signals;
     ::sigemptyset(&signals);

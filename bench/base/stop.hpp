@@ -15,7 +15,7 @@ public:
     /// SIGHUP and SIGQUIT stay ignored if they were ignored when this program was started, for example by nohup.
     static Result<Stop> watch();
 
-    /// Whether a signal that watch() has blocked is pending. For code that has no Stop object.
+    /// This is for code that has no Stop object.
     static bool is_pending();
 
     int descriptor() const { return fd_.get(); }

@@ -23,7 +23,7 @@ std::string comma_separated(const std::vector<Number>& numbers) {
     return text;
 }
 
-/// The items between the separators; one empty item if the list is empty.
+/// Returns one empty item if the list is empty.
 inline std::vector<std::string_view> split(std::string_view list, char separator) {
     std::vector<std::string_view> items;
     while (true) {
@@ -34,7 +34,6 @@ inline std::vector<std::string_view> split(std::string_view list, char separator
     }
 }
 
-/// The number in this text; nothing if the text is anything else than a number.
 template <typename Number>
 std::optional<Number> to_number(std::string_view text) {
     Number number{};
@@ -94,7 +93,7 @@ inline void append_shown(std::string& to, std::string_view text) {
     }
 }
 
-/// Two limits for text of a peer, in bytes: the reason why it gives up, and any other message.
+/// Limits in bytes for text of a peer: the reason why it gives up, and any other message.
 inline constexpr std::size_t longest_reason = 400;
 inline constexpr std::size_t longest_message = 4000;
 

@@ -16,7 +16,6 @@ inline bool sleeps(Waiting waiting) {
     return waiting != Waiting::busy_poll;
 }
 
-/// Tells the CPU that this is a spin loop.
 inline void spin_pause() {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -85,7 +84,6 @@ private:
 /// earlier.
 inline constexpr Nanoseconds polled_before_time_ns = 60'000;
 
-/// Waits until this point in time.
 inline void wait_until(Nanoseconds time_ns, Waiting waiting, Yield yield = Yield::yes) {
     if (waiting == Waiting::block) return sleep_until(time_ns);
     if (sleeps(waiting)) sleep_until(time_ns - polled_before_time_ns);

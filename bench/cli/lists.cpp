@@ -56,7 +56,7 @@ Result<std::uint32_t> parse_demand(std::string_view text) {
     return Error{quoted(text) + " is not a number of messages (1 to 4294967295)"};
 }
 
-/// Appends the item to `values`. An item that occurs twice is an error.
+/// An item that occurs twice is an error.
 template <typename Value>
 Result<void> add(std::vector<Value>& values, const Result<Value>& value, std::string_view item) {
     if (!value) return value.error();

@@ -11,13 +11,13 @@
 
 namespace tacholog {
 
-/// Reads sizes in bytes: "16,64,1KiB,32MiB".
+/// The sizes are in bytes: "16,64,1KiB,32MiB".
 Result<std::vector<std::size_t>> parse_sizes(std::string_view text);
 
-/// Reads demands in messages per burst: "100,1000".
+/// The demands are in messages per burst: "100,1000".
 Result<std::vector<std::uint32_t>> parse_demands(std::string_view text);
 
-/// Reads recovery times in milliseconds ("0,5,10"), and returns them in nanoseconds.
+/// The text is in milliseconds: "0,5,10".
 Result<std::vector<Nanoseconds>> parse_recovery(std::string_view text);
 
 /// A payload size, and the bursts in which it is sent.
@@ -28,14 +28,14 @@ struct PayloadDemands {
 
 using DemandTable = std::vector<PayloadDemands>;
 
-/// Reads a table with one line per payload size, "16;100;1000", in the format of payloads_demands.csv of Fast-RTPS: the
-/// payload size in bytes, then the messages of each burst.
+/// One line per payload size, "16;100;1000", in the format of payloads_demands.csv of Fast-RTPS: the payload size in
+/// bytes, then the messages of each burst.
 Result<DemandTable> parse_demand_table(std::string_view text);
 
-/// Reads the table in this file. An error names the file and the line.
+/// An error names the file and the line.
 Result<DemandTable> read_demand_table(const std::string& path);
 
-/// The table in one word, for logs and messages: 16:100:1000,64:100.
+/// The text is one word, for logs and messages: 16:100:1000,64:100.
 std::string to_text(const DemandTable& table);
 
 }  // namespace tacholog

@@ -47,8 +47,7 @@ Result<void> check_pace(const Options& options, const Given& given) {
     return {};
 }
 
-/// Checks the options of the sustain test. Refuses a search that cannot begin, and trials that are too short to show
-/// whether they keep the goal.
+/// Refuses a search that cannot begin, and trials that are too short to show whether they keep the goal.
 Result<void> check_search(const Options& options, const Given& given) {
     if (options.test != Test::sustain) {
         for (const std::string option :
@@ -110,7 +109,7 @@ std::string names_of_settings(const Transport& transport) {
     return names;
 }
 
-/// Checks that the transport has the given settings, and that their values are allowed.
+/// The transport must have the given settings, and their values must be allowed.
 Result<void> check_settings(const Options& options) {
     const Transport* transport = find_transport(options.transport);
     if (transport == nullptr) return {};  // an unknown transport is refused elsewhere, see objections.hpp

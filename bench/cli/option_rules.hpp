@@ -9,7 +9,7 @@
 
 namespace tacholog {
 
-/// The names of the options that are on the command line. The values alone do not show which options were given.
+/// The options on the command line. The values alone do not show which options were given.
 class Given {
 public:
     void add(std::string_view name) { names_.push_back(name); }

@@ -99,7 +99,7 @@ Result<void> set_batch_bytes(Options& options, std::string_view text) {
     return {};
 }
 
-/// Only stores the setting. Its name and value are checked once the transport is known.
+/// The name and the value of the setting are checked once the transport is known.
 Result<void> set_setting(Options& options, std::string_view text) {
     const auto equals = text.find('=');
     const auto name = text.substr(0, equals);
@@ -116,7 +116,7 @@ Result<void> set_output(Options& options, std::string_view text) {
     return {};
 }
 
-/// Reads a ratio from `least` to less than 1.
+/// The ratio must be at least `least`, and less than 1.
 Result<double> share(std::string_view option, std::string_view text, double least) {
     const auto number = to_number<double>(text);
     if (number && *number >= least && *number < 1) return *number;

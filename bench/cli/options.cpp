@@ -53,13 +53,12 @@ Result<void> whole(std::string_view word, std::string_view name) {
     return Error{std::string{word.substr(0, word.find('='))} + ": no such option; there is --" + std::string{name}};
 }
 
-/// Whether a transport of this build has a setting with this name.
+/// Returns true if any transport of this build has this setting.
 bool is_setting(std::string_view name) {
     return std::ranges::any_of(all_transports(),
                                [&](const Transport* transport) { return setting_of(*transport, name) != nullptr; });
 }
 
-/// Explains why getopt_long has refused an option.
 Error refusal(int answer, char* argv[]) {
     const std::string word = argv[optind - 1];
     if (answer == ':') return Error{word + ": its value is missing"};

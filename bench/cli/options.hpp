@@ -44,24 +44,24 @@ struct Options {
     DemandTable demand_table;  ///< the cases of the demand test: the table of a file, or every size with every demand
     double duration_s = 5;
     double interval_s = 1;           ///< the length of the intervals that are reported
-    std::optional<double> warmup_s;  ///< the duration of the warm-up; nothing: it ends when the rate is steady
+    std::optional<double> warmup_s;  ///< nothing: the warm-up ends when the rate is steady
     std::optional<double> rate_per_s;
     SustainPlan sustain;
     Handling handling;
-    std::size_t publishers = 1;  ///< number of publishers for one subscriber
+    std::size_t publishers = 1;  ///< for one subscriber
     Audience audience;
-    std::optional<std::size_t> instances;  ///< the number of instances of keyed data; nothing: the topic has no key
+    std::optional<std::size_t> instances;  ///< of keyed data; nothing: the topic has no key
     Waiting waiting = Waiting::busy_poll;
     Settings settings;            ///< all settings of the transport, with the given values or their defaults
     std::size_t batch_bytes = 0;  ///< the size of the largest batch; 0: each message is sent at once
     std::size_t probe_every = 0;  ///< N: in a throughput test, every N-th message is a probe; 0: there are no probes
-    Basis basis = Basis::round_trip;  ///< how latency is measured
+    Basis basis = Basis::round_trip;
     std::vector<int> cpu_pub;
     std::vector<int> cpu_sub;
     Tuning tuning;
     std::string address = "127.0.0.1";
     int port = -1;              ///< -1: not given
-    bool any_endpoint = false;  ///< whether the peer may give an address other than its own as the address to send to
+    bool any_endpoint = false;  ///< the peer may give an address other than its own as the address to send to
     double timeout_s = 10;
     /// How long to wait for an answer that may be lost; nothing: the time depends on the payload size.
     std::optional<double> answer_limit_s;
@@ -69,25 +69,23 @@ struct Options {
     std::string command;       ///< the command line as given
 };
 
-/// Reads the command line. Errors tell the user what to change.
+/// Errors tell the user what to change.
 Result<Options> parse_options(int argc, char* argv[]);
 
-/// The value of --timeout.
 inline Patience limit_of(const Options& options) {
     return Patience{static_cast<Patience::rep>(options.timeout_s * 1000)};
 }
 
-/// Whether every message is answered.
 inline bool has_round_trips(const Options& options) {
     return options.test == Test::sustain || (options.test == Test::latency && options.basis == Basis::round_trip);
 }
 
-/// Whether messages are sent on a fixed schedule, even if answers are late.
+/// In an open loop, messages are sent on a fixed schedule, even if answers are late.
 inline bool is_open_loop(const Options& options) {
     return options.test == Test::sustain || options.rate_per_s.has_value();
 }
 
-/// The largest batch in bytes that any transport allows.
+/// No transport allows a larger batch.
 inline constexpr std::size_t most_batch_bytes = std::size_t{1024} * 1024;
 
 /// The largest number of messages of this size in one batch; 1: without batching.
@@ -95,7 +93,7 @@ inline std::size_t messages_a_batch(const Options& options, std::size_t payload_
     return std::max<std::size_t>(1, options.batch_bytes / payload_bytes);
 }
 
-/// The cases that a run with these options measures, in order.
+/// The cases in the order in which they are measured.
 std::vector<Case> cases(const Options& options);
 
 std::string help_text();

@@ -27,10 +27,9 @@ struct RateRange {
     double most_per_s = 10'000'000;
 };
 
-/// Reads a range of rates: "1000,1000000".
+/// The text looks like "1000,1000000".
 Result<RateRange> parse_rate_range(std::string_view text);
 
-/// The goal of the search, and its parameters.
 struct SustainPlan {
     std::optional<LatencyGoal> latency;  ///< nothing: the option was not given, which is an error in the sustain test
     double loss_ratio = 0;

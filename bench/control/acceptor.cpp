@@ -15,7 +15,6 @@ namespace {
 /// have sent nothing, the oldest is closed.
 constexpr std::size_t most_pending = 64;
 
-/// How often `cannot_complete` is called.
 constexpr Patience look_around{100};
 
 }  // namespace

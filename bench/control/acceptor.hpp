@@ -36,8 +36,7 @@ public:
     SubscriberAcceptor(const Options& options, const Listener& listener, const Stop& stop, std::uint64_t secret,
                        std::function<bool()> cannot_complete);
 
-    /// Accepts as many subscribers as the run has, and sorts them by their names. `joined` also holds the accepted
-    /// subscribers if some are missing.
+    /// Sorts the subscribers by their names. `joined` also holds the accepted ones if some are missing.
     Result<void> accept_all(std::vector<Control>& joined);
 
     const RejectedConnections& rejected() const { return rejected_; }
@@ -61,14 +60,14 @@ private:
     std::uint64_t secret_;
     std::function<bool()> cannot_complete_;
     std::string agreement_;
-    std::vector<std::size_t> free_numbers_;  ///< the numbers of the subscribers that have not come yet
-    bool has_room_ = true;                   ///< whether this process has free descriptors for new connections
+    std::vector<std::size_t> free_numbers_;  ///< of the subscribers that have not come yet
+    bool has_room_ = true;                   ///< this process has free descriptors for new connections
     std::vector<Control> pending_;           ///< connections that have not sent a complete frame yet, the oldest first
     std::vector<Accepted> accepted_;
     RejectedConnections rejected_;
 };
 
-/// The name of a subscriber if there are several; otherwise empty.
+/// The name is empty if there is only one subscriber.
 std::string name_of_subscriber(const Options& options, std::size_t number);
 
 }  // namespace tacholog

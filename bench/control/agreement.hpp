@@ -7,8 +7,8 @@
 
 namespace tacholog {
 
-/// Returns the options that must be the same on both sides, in the form of the hello frame: "--key=value --key=value
-/// ...". If they differed, the log of one side would state options that the other side does not have.
+/// The options that must be the same on both sides, in the form of the hello frame: "--key=value --key=value ...".
+/// Otherwise the log of one side would state options that the other side does not have.
 std::string agreement(const Options& options);
 
 }  // namespace tacholog

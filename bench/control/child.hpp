@@ -15,7 +15,7 @@
 
 namespace tacholog {
 
-/// A forked process. It ends when this process ends, and reap() ends it if it takes too long.
+/// A forked process. It ends when this process ends.
 class Child {
 public:
     /// `name` is used in error messages: "the subscriber process".
@@ -40,15 +40,15 @@ public:
 
     pid_t pid() const { return pid_; }
 
-    /// Whether the process has ended. Its exit status stays available for reap().
+    /// The exit status stays available for reap().
     bool ended() const {
         siginfo_t facts{};
         return pid_ > 0 && ::waitid(P_PID, static_cast<id_t>(pid_), &facts, WEXITED | WNOHANG | WNOWAIT) == 0 &&
                facts.si_pid == pid_;
     }
 
-    /// Waits for the end of the process, and kills it if that takes too long. Returns an error text if another signal
-    /// has killed it, otherwise an empty text.
+    /// Kills the process if its end takes too long. Returns an error text if another signal has killed it, otherwise an
+    /// empty text.
     std::string reap() {
         constexpr Patience grace{2000};
         int status = 0;

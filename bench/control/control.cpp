@@ -127,8 +127,8 @@ Result<Done> Control::fill(Patience patience) {
     return Done::yes;
 }
 
-/// The next complete frame among the received bytes, if there is one. All frames pass through here, so that impossible
-/// values are always rejected.
+/// Returns nothing if no complete frame was received. All frames pass through here, so that impossible values are
+/// always rejected.
 Result<std::optional<Frame>> Control::next_frame() {
     auto frame = parse_frame(received_);
     if (!frame || !*frame) return frame;
@@ -251,7 +251,7 @@ Result<std::optional<Control>> Listener::accept_now(const Stop& stop) const {
 
 namespace {
 
-/// Starts a connection and waits until it is established. Returns 0, or the errno of the failure.
+/// Returns 0 when the connection is established, or the errno of the failure.
 int connect_within(const Fd& socket, const Address& where, const Stop& stop, Patience patience) {
     if (::connect(socket.get(), where.get(), where.length()) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
@@ -288,8 +288,7 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
 
 namespace {
 
-/// Returns the part of a word around the offset `at`, where the word differs from another one. Returns the whole word
-/// if it is short.
+/// Returns the part around the offset `at`, where the word differs from another one, or the whole word if it is short.
 std::string excerpt(const std::string& word, std::size_t at) {
     constexpr std::size_t longest = 160;
     constexpr std::size_t before = 60;
@@ -299,8 +298,7 @@ std::string excerpt(const std::string& word, std::size_t at) {
     return key + word.substr(begin, longest) + (begin + longest < word.size() ? "..." : "");
 }
 
-/// The first word that differs between two agreements, for an error message: "sizes_bytes=64 here, sizes_bytes=16
-/// there".
+/// Returns the first word that differs, for an error message: "sizes_bytes=64 here, sizes_bytes=16 there".
 std::string difference(const std::string& here, const std::string& there) {
     std::size_t start = 0;
     while (start < here.size()) {

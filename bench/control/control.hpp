@@ -53,65 +53,59 @@ inline constexpr std::size_t most_numbers = 16;
 /// Large, because an agreement lists every size and demand.
 inline constexpr std::size_t longest_text = std::size_t{256} * 1024;
 
-/// How many frames a side reads before it checks its time limit, the signals and the other peers.
+/// After this many frames, a side checks its time limit, the signals and the other peers.
 inline constexpr int frames_a_look = 64;
 
-/// Reads one frame from the front of `bytes` and removes it. Returns nothing if the frame is incomplete, an error if it
-/// is not a frame of this protocol.
+/// Removes the frame from the front of `bytes`. Returns nothing if it is incomplete, an error if it is not a frame of
+/// this protocol.
 Result<std::optional<Frame>> parse_frame(std::string& bytes);
 
 class Control {
 public:
     Control(Fd socket, const Stop& stop) : socket_(std::move(socket)), stop_(&stop), open_since_ns_(now_ns()) {}
 
-    /// The longest time for which the peer may send only `alive` frames. Without this limit, a peer could make this
-    /// side wait for ever.
+    /// The peer may send only `alive` frames for this time. Without this limit, a peer could make this side wait for
+    /// ever.
     void limit_work(Nanoseconds longest_ns) { longest_work_ns_ = longest_ns; }
 
-    /// The name of the peer in messages, used if there are several peers.
+    /// The name is used in messages if there are several peers.
     const std::string& peer() const { return peer_; }
     void call_peer(std::string name) { peer_ = std::move(name); }
 
-    /// Returns an error if the peer does not read, so that the frame cannot be sent within `patience` (at least one
-    /// second).
+    /// Fails if the peer does not read, so that the frame cannot be sent within `patience` (at least one second).
     Result<void> send(const Frame& frame, Patience patience = Patience{0});
 
-    /// Waits for the next frame, at most for `limit`.
     Result<Frame> receive(Patience limit);
 
-    /// Waits for the next frame, which must be of this kind. If the peer gives up instead, the error holds the peer's
-    /// reason.
+    /// The next frame must be of this kind. If the peer gives up instead, the error holds the peer's reason.
     Result<Frame> expect(FrameKind kind, Patience limit);
 
-    /// The next frame that has arrived, without waiting. Returns an error if the peer has disconnected or given up, or
-    /// if this process is asked to stop.
+    /// Does not wait. Returns an error if the peer has disconnected or given up, or if this process is asked to stop.
     Result<std::optional<Frame>> poll();
 
     /// Returns the reason why the run ends, if the peer has sent one or a signal has arrived. Call this when the
     /// transport fails, because the failure is often only a consequence.
     std::optional<Error> reason(Patience limit);
 
-    /// An error of this channel. `text` must name the peer.
+    /// `text` must name the peer.
     Error error(const std::string& text) const { return {"control channel: " + text, Code::peer, descriptor()}; }
 
     bool concerns(const Error& error) const { return error.channel == descriptor(); }
 
-    /// Whether the error holds the reason why this peer gave up or refused.
+    /// Returns true if the error holds the reason why this peer gave up or refused.
     bool has_explained(const Error& error) const { return concerns(error) && error.code == Code::peer_gave_up; }
 
-    /// The error of a peer that sent a frame of the kind abort.
     Error gave_up(const Frame& frame) const { return explained_by("gave up", frame); }
 
     int descriptor() const { return socket_.get(); }
 
     const Stop& stop() const { return *stop_; }
 
-    /// The peer's address as seen from this side.
     Address remote_address() const;
-    /// The descriptors that become readable when poll() has something to return.
+    /// The descriptors become readable when poll() has something to return.
     std::array<int, 2> descriptors() const { return {socket_.get(), stop_->descriptor()}; }
 
-    /// The address at which the peer can reach this side.
+    /// The peer can reach this side at this address.
     std::string local_host() const;
 
 private:
@@ -127,12 +121,11 @@ private:
     std::string peer_ = "the peer";
     std::string received_;
     Nanoseconds open_since_ns_;
-    std::int64_t alive_frames_ = 0;  ///< the number of `alive` frames received
+    std::int64_t alive_frames_ = 0;
     std::optional<Nanoseconds> longest_work_ns_;
     std::optional<Nanoseconds> at_work_since_ns_;  ///< when the first `alive` frame since the last other frame arrived
 };
 
-/// The error for a frame that is not expected now.
 inline Error out_of_step(const Control& peer) {
     return peer.error(peer.peer() + " is out of step with this side");
 }
@@ -146,7 +139,7 @@ public:
     int descriptor() const { return socket_.get(); }
     Result<Control> accept(Patience limit, const Stop& stop) const;
 
-    /// A new connection, if one is waiting.
+    /// Returns nothing if no connection is waiting.
     Result<std::optional<Control>> accept_now(const Stop& stop) const;
 
 private:
@@ -154,7 +147,7 @@ private:
     Fd socket_;
 };
 
-/// Connects to a publisher. The publisher may be started a little later than this side.
+/// The publisher may be started a little later than this side.
 Result<Control> connect_control(const std::string& address, int port, Patience limit, const Stop& stop);
 
 /// The publisher's handshake: compares the protocol version, then the agreement ("key=value key=value ..."). Returns

@@ -55,7 +55,7 @@ Error told_by_several(const Error& seen, std::span<Control> others) {
     return words.reason.value_or(seen);
 }
 
-/// Returns the peer to ask for the reason. Returns nullptr if any of several peers may be the cause.
+/// Returns nullptr if any of several peers may be the cause.
 Control* whom_to_ask(const Error& seen, std::span<Control> others) {
     const auto found =
         std::find_if(others.begin(), others.end(), [&](const Control& other) { return other.concerns(seen); });

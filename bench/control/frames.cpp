@@ -25,7 +25,7 @@ constexpr std::size_t most_of(FrameKind kind) {
     return ((Said::kind == kind ? most_in<Said> : 0) + ...);
 }
 
-/// How many numbers a frame of this kind can have at most.
+/// The largest possible number of numbers in a frame.
 std::size_t numbers_of(FrameKind kind) {
     // Another version of the protocol may use more numbers than this one.
     if (kind == FrameKind::hello) return most_numbers;

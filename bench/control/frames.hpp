@@ -29,7 +29,7 @@ bool is_possible(const Frame& frame);
 /// into 64 bits.
 inline constexpr std::uint64_t most_counted = std::uint64_t{1} << 50;
 
-/// Sent by the subscriber first.
+/// The subscriber sends this frame first.
 struct HelloFrame {
     static constexpr FrameKind kind = FrameKind::hello;
     std::uint64_t version = protocol_version;
@@ -45,9 +45,9 @@ struct HelloFrame {
 /// The publisher's answer to the frame `affinity` of a subscriber.
 struct PlacementFrame {
     static constexpr FrameKind kind = FrameKind::affinity;
-    bool live = false;           ///< whether intervals are reported while a phase is measured
-    bool shared = false;         ///< whether the measuring threads share CPUs
-    std::string reporting_cpus;  ///< a list of the CPUs for reporting; empty: any CPU
+    bool live = false;           ///< intervals are reported while a phase is measured
+    bool shared = false;         ///< the measuring threads share CPUs
+    std::string reporting_cpus;  ///< empty: any CPU
     MeasuringCpus cpus = {};
 
     static auto fields(auto& self) {
@@ -59,8 +59,8 @@ struct PlacementFrame {
 /// Values that all sides of a run share.
 struct RunFrame {
     static constexpr FrameKind kind = FrameKind::run;
-    std::uint64_t number = 0;  ///< a random number, so that no other run has channels of the same name
-    std::string companion;     ///< the address of the run's companion program; empty: there is none
+    std::uint64_t number = 0;  ///< random, so that no other run has channels of the same name
+    std::string companion;     ///< the address of the companion program; empty: there is none
 
     static auto fields(auto& self) { return std::tie(self.number, self.companion); }
 };
@@ -69,7 +69,7 @@ struct RunFrame {
 struct OpenFrame {
     static constexpr FrameKind kind = FrameKind::open;
     Case measured;
-    std::string endpoint;  ///< the endpoint at which the sender subscribes; empty: it does not subscribe
+    std::string endpoint;  ///< empty: the sender does not subscribe
 
     static auto fields(auto& self) {
         return std::tie(self.measured.payload_bytes, self.measured.demand, self.endpoint);
@@ -101,7 +101,7 @@ struct PhaseDoneFrame {
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
     std::uint64_t corrupted = 0;
-    Nanoseconds duration_ns = 0;        ///< the time from the first message of a stream to the last
+    Nanoseconds duration_ns = 0;        ///< from the first message of a stream to the last
     std::uint64_t instances_heard = 0;  ///< instances from which at least one message arrived
     std::uint64_t early = 0;            ///< messages that arrived before they were due; used for one-way latency
 
@@ -136,7 +136,6 @@ struct ResourcesFrame {
     }
 };
 
-/// Writes fields into a frame, one after the other.
 class FieldWriter {
 public:
     explicit FieldWriter(FrameKind kind) : frame_{kind} {}
@@ -201,7 +200,6 @@ Frame frame_of(const Said& said) {
     return std::move(write).frame();
 }
 
-/// The content of a frame of this kind.
 template <typename Said>
 Said read_frame(const Frame& frame) {
     Said said;

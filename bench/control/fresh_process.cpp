@@ -50,7 +50,7 @@ void work_and_tell(int descriptor, Log* log, const std::function<Result<void>()>
     if (!done) write_all(descriptor, done.error().text.data(), done.error().text.size());
 }
 
-/// Reads everything that the process writes until it ends. A signal that asks this process to stop is passed on to it.
+/// A signal that asks this process to stop is passed on to the child.
 std::string read_to_end(int descriptor, const Stop& stop, pid_t child) {
     std::string text;
     bool asked = false;

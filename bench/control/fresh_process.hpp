@@ -11,9 +11,8 @@
 
 namespace tacholog {
 
-/// Forks, runs `work` in the new process and returns its result. `who` names the new process in errors: "the
-/// publisher". If this process is asked to stop, it also asks the new one. The calling process must not have other
-/// threads.
+/// Returns the result of `work`. `who` names the new process in errors: "the publisher". If this process is asked to
+/// stop, it also asks the new one. The calling process must not have other threads.
 Result<void> in_fresh_process(const std::string& who, const Stop& stop, Log* log,
                               const std::function<Result<void>()>& work);
 

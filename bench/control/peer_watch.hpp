@@ -13,13 +13,13 @@
 
 namespace tacholog {
 
-/// While this object exists, its thread sleeps until a peer disconnects. If this object still exists three seconds
-/// later, the thread assumes that a call of the library hangs.
+/// A thread that sleeps until a peer disconnects. If this object still exists three seconds later, the thread assumes
+/// that a call of the library hangs.
 class PeerWatch {
 public:
     /// `give_up` is called on the watching thread, with the peer's name. It must not return.
     PeerWatch(std::span<const Control> peers, std::function<void(const std::string& peer)> give_up);
-    /// Whether any watched peer has disconnected since this process began.
+    /// Returns true if any watched peer has disconnected since this process began.
     static bool somebody_has_hung_up() { return hung_up_; }
 
     PeerWatch(const PeerWatch&) = delete;

@@ -19,7 +19,7 @@ inline std::pair<Fd, Fd> datagram_sockets() {
     return {Fd{ends[0]}, Fd{ends[1]}};
 }
 
-/// Reads and discards everything that has arrived, so that the other end can continue.
+/// Discards everything that has arrived, so that the other end can continue.
 inline void drain(const Fd& socket) {
     std::array<std::byte, 2048> bytes{};
     while (::recv(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) >= 0) {

@@ -18,7 +18,7 @@ namespace {
 
 using namespace tacholog;
 
-/// Uses the histogram of a peer in the same way as one of our own.
+/// Uses the histogram of a peer like one of our own.
 void use(const Histogram& histogram) {
     Histogram total;
     total.record(7);

@@ -26,14 +26,13 @@ public:
         return value;
     }
 
-    /// Takes at most this many bytes.
     std::span<const std::byte> take_bytes(std::size_t most) {
         const auto bytes = rest_.first(std::min(most, rest_.size()));
         rest_ = rest_.subspan(bytes.size());
         return bytes;
     }
 
-    /// Takes some bytes; the first byte of the input tells how many.
+    /// The first byte of the input tells how many.
     std::span<const std::byte> take_some() { return take_bytes(take<std::uint8_t>()); }
 
 private:

@@ -15,7 +15,6 @@ inline Topic topic() {
     return {"fuzz", max_bytes, ""};
 }
 
-/// Sends the first `bytes` of a value.
 template <typename Said>
 void say(const Fd& socket, const Said& said, std::size_t bytes = sizeof(Said)) {
     ::send(socket.get(), &said, bytes, MSG_DONTWAIT);

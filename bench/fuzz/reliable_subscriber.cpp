@@ -41,7 +41,7 @@ PacketHeader header_of(fuzz::Input& input) {
     return header;
 }
 
-/// Returns the payload size that the header states, or a size that the fuzzer has chosen.
+/// The size is the one that the header states, or one that the fuzzer has chosen.
 std::size_t payload_bytes(const PacketHeader& header, std::uint8_t wish) {
     if (wish > 0) return wish % 64;
     const std::uint64_t offset = std::uint64_t{header.fragment} * header.piece_bytes;

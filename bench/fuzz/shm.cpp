@@ -38,7 +38,7 @@ private:
     std::size_t bytes_;
 };
 
-/// One reader for each index. Only one of the readers reads at a time.
+/// One reader for each index. Only one of them reads at a time.
 template <typename Reader, typename Shared>
 class Readers {
 public:

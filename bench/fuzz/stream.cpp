@@ -14,7 +14,7 @@ using namespace tacholog;
 constexpr std::size_t max_bytes = 200;
 constexpr std::uint64_t token = 0;
 
-/// Decodes the messages in these bytes in the simplest way, for comparison.
+/// Decodes the bytes in the simplest way, for comparison.
 std::vector<std::string> messages_in(const std::string& bytes) {
     std::vector<std::string> found;
     for (std::size_t at = 0; at + header_bytes <= bytes.size();) {
@@ -28,7 +28,7 @@ std::vector<std::string> messages_in(const std::string& bytes) {
     return found;
 }
 
-/// Receives all messages that are available. Returns false when the subscriber has rejected the stream.
+/// Returns false when the subscriber has rejected the stream.
 bool take_all(StreamSubscriber& subscriber, std::size_t& count, const std::vector<std::string>& sent) {
     while (true) {
         const auto sample = subscriber.take(Patience{0});

@@ -10,7 +10,7 @@ using namespace tacholog;
 constexpr std::size_t max_bytes = 3 * max_fragment + 100;
 constexpr std::uint64_t stream = 1;
 
-/// A short description of a datagram. The fuzzer cannot guess lengths of 64 KiB, but it can choose among valid ones.
+/// The description of a datagram. The fuzzer cannot guess lengths of 64 KiB, but it can choose among valid ones.
 struct Datagram {
     std::uint8_t message;
     std::uint8_t fragment;

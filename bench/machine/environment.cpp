@@ -29,7 +29,6 @@ std::string first_line(const std::string& path) {
     return trimmed(line);
 }
 
-/// Returns the value after `separator`, from the first line of the file that has this key.
 std::string value_of(const std::string& path, const std::string& key, char separator) {
     std::ifstream file{path};
     for (std::string line; std::getline(file, line);) {
@@ -47,7 +46,7 @@ bool has_word(const std::string& text, const std::string& wanted) {
     return false;
 }
 
-/// The number of hardware threads of a core, counted from the list of its siblings: "0-3" or "0,2".
+/// Counts the siblings of a core in a list such as "0-3" or "0,2".
 std::optional<long> threads_per_core() {
     const auto list = first_line("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
     if (list.empty()) return std::nullopt;
@@ -72,7 +71,7 @@ std::optional<std::uint64_t> memory_bytes() {
     return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
-/// Returns the number from the first line "key number" that has the wanted key.
+/// Reads the first line "key number" that has the wanted key.
 std::optional<std::uint64_t> number_in(const std::string& path, std::string_view wanted) {
     std::ifstream file{path};
     std::string key;
@@ -85,13 +84,12 @@ std::optional<std::uint64_t> number_in(const std::string& path, std::string_view
 }
 
 struct ControlGroup {
-    std::string groups;  ///< the folder where the hierarchy of the group is mounted
-    std::string path;    ///< the path of the group within this hierarchy
+    std::string groups;  ///< where the hierarchy of the group is mounted
+    std::string path;    ///< within this hierarchy
 };
 
-/// Returns the control group that limits the memory of this process. The file has lines of the form
-/// "number:controllers:path". Only one version can have the memory controller: if a hierarchy of version 1 has it,
-/// version 2 does not.
+/// The control group that limits the memory of this process. The file has lines of the form "number:controllers:path".
+/// Only one version can have the memory controller: if a hierarchy of version 1 has it, version 2 does not.
 ControlGroup group_of_memory(const std::string& file_name) {
     ControlGroup found{"/sys/fs/cgroup", ""};
     std::ifstream file{file_name};
@@ -106,7 +104,7 @@ ControlGroup group_of_memory(const std::string& file_name) {
     return found;
 }
 
-/// The path of a file in which the kernel describes all processors.
+/// A file in which the kernel describes all processors.
 std::string cpu_file(std::string_view name) {
     std::string path = "/sys/devices/system/cpu/";
     path.append(name);
@@ -121,7 +119,7 @@ std::string isolated_cpus() {
     return list.empty() ? "none" : list;
 }
 
-/// The idle states of CPU 0: state0, state1, and so on.
+/// The states of CPU 0: state0, state1, and so on.
 std::string idle_states() {
     std::string states;
     for (int state = 0;; ++state) {
@@ -140,7 +138,7 @@ std::string turbo() {
     return boost == "1" ? "on" : "off";
 }
 
-/// The choice in effect, which the kernel puts in brackets: "always [madvise] never".
+/// The kernel puts the choice in brackets: "always [madvise] never".
 std::string choice_of_huge_pages(const std::string& file) {
     const std::string choices = first_line("/sys/kernel/mm/transparent_hugepage/" + file);
     const auto begin = choices.find('[');

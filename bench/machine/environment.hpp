@@ -12,7 +12,7 @@
 
 namespace tacholog {
 
-/// Facts about this machine. A field is empty if it could not be read.
+/// Facts about this machine. A fact is empty if it could not be read.
 struct Host {
     std::string name;
     std::string kernel;
@@ -22,13 +22,13 @@ struct Host {
     std::optional<long> threads_per_core;
     std::optional<std::uint64_t> memory_bytes;
     std::string governor;
-    std::string isolated_cpus;  ///< a list of CPUs; "none" if the kernel isolates none
+    std::string isolated_cpus;  ///< "none" if the kernel isolates none
     std::string idle_driver;
-    std::string idle_states;               ///< the idle states of the first CPU, for example "POLL, C1, C6 (off)"
+    std::string idle_states;               ///< of the first CPU, for example "POLL, C1, C6 (off)"
     std::string turbo;                     ///< on or off
     std::string transparent_huge_pages;    ///< for memory that is not shared: always, madvise or never
     std::string shared_memory_huge_pages;  ///< for shared memory: always, within_size, advise, never, deny or force
-    /// The share of time that real-time threads may use, as "950000 of 1000000 us"; "none": no limit.
+    /// The time that real-time threads may run, as "950000 of 1000000 us"; "none": no limit.
     std::string realtime_throttling;
     std::string virtualisation;
     std::string clocksource;
@@ -46,44 +46,43 @@ struct Affinity {
     std::string role;
     std::string requested;  ///< the CPUs that the user asked for; empty: the user did not ask for any
     std::string achieved;
-    /// The name of the publisher or subscriber, if there are several; other structs have the same field.
+    /// Empty if there is only one publisher or subscriber; other structs have the same field.
     std::string participant = {};
 };
 
 Host read_host();
 Load read_load(bool at_end);
 
-/// The memory that this process can still get: the smallest limit of the machine and of its control groups, as far as
-/// the kernel reports them. Page cache counts as available, because the kernel frees it. `root` is the folder that
-/// contains /proc and /sys.
+/// The smallest limit of the machine and of the control groups of this process, as far as the kernel reports them. Page
+/// cache counts as available, because the kernel frees it. `root` is the folder that contains /proc and /sys.
 std::optional<std::uint64_t> available_memory_bytes(const std::string& root = "");
 
-/// The memory that the control group (version 1 or 2) of this folder still has available; nothing if it has no limit.
+/// The control group may be of version 1 or 2. Returns nothing if it has no limit.
 std::optional<std::uint64_t> memory_left_in_group(const std::string& folder);
 
-/// The shared memory that a process has mapped, and the part of it that is in huge pages. Pages count only while they
-/// are in memory, not while they are paged out.
+/// The mapped shared memory of a process, and its part in huge pages. Pages count only while they are in memory, not
+/// while they are paged out.
 struct SharedMemoryInUse {
     std::uint64_t bytes = 0;
     std::uint64_t huge_page_bytes = 0;
 };
 
-/// Reads the kernel's counts for this process. Returns nothing if it has no shared memory, or if the kernel does not
-/// report all of it. `root` is the folder that contains /proc.
+/// Returns nothing if this process has no shared memory, or if the kernel does not report all of it. `root` is the
+/// folder that contains /proc.
 std::optional<SharedMemoryInUse> shared_memory_in_use(const std::string& root = "");
 
-/// Reads a list of CPUs: "0,2-4" gives 0, 2, 3 and 4.
+/// "0,2-4" gives 0, 2, 3 and 4.
 Result<std::vector<int>> parse_cpus(std::string_view text);
 
 /// The CPUs on which the calling thread may run.
 std::vector<int> allowed_cpus();
 
-/// Checks whether `pin` would succeed. A CPU that does not exist is a wrong option, and must be reported before any
+/// Returns an error if `pin` would fail. A CPU that does not exist is a wrong option, and must be reported before any
 /// measurement.
 Result<void> can_pin(const std::string& role, const std::vector<int>& cpus);
 
-/// Restricts the calling thread to these CPUs; does nothing if the list is empty. Returns the CPUs that the kernel
-/// reports afterwards.
+/// Restricts the calling thread; does nothing if the list is empty. Returns the CPUs that the kernel reports
+/// afterwards.
 Result<Affinity> pin(const std::string& role, const std::vector<int>& cpus);
 
 }  // namespace tacholog

@@ -48,9 +48,8 @@ void reset_signals() {
     for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
 }
 
-/// The parameters for starting a program.
 struct Start {
-    const char* folder = nullptr;  ///< the folder in which the program starts; nullptr: the current folder
+    const char* folder = nullptr;  ///< where the program starts; nullptr: in the current folder
     int input = -1;
     int output = -1;
     char* const* words = nullptr;

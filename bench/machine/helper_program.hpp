@@ -18,8 +18,7 @@
 
 namespace tacholog {
 
-/// A new folder with a unique name that only this user can enter. Its destructor removes the folder and everything in
-/// it.
+/// A folder with a unique name that only this user can enter. The destructor removes the folder and everything in it.
 class PrivateFolder {
 public:
     static Result<PrivateFolder> make();
@@ -30,7 +29,7 @@ public:
 
     const std::string& path() const { return path_; }
 
-    /// Writes a file into the folder, such as the configuration of the program. Returns the path of the file.
+    /// Writes a file such as the configuration of the program. Returns the path of the file.
     Result<std::string> write(const std::string& name, const std::string& text) const;
 
 private:
@@ -38,8 +37,7 @@ private:
     std::string path_;
 };
 
-/// A file that exists only in memory, for programs that this process starts. Its path is valid as long as this object
-/// exists.
+/// A file in memory, for programs that this process starts. Its path is valid as long as this object exists.
 class MemoryFile {
 public:
     static Result<MemoryFile> make(const std::string& text);
@@ -51,22 +49,20 @@ private:
     Fd file_;
 };
 
-/// A TCP port of this address that is free now.
 Result<int> free_port(const std::string& address);
 
-/// Whether a program accepts TCP connections at this address and port.
 bool accepts_connections(const std::string& address, int port);
 
-/// The path of a program. It is searched in the folders of PATH and in the folders for administrators (Debian installs
-/// brokers in /usr/sbin). The error says what to install: "mosquitto: no such program: install mosquitto".
+/// Searches in the folders of PATH and in those for administrators (Debian installs brokers in /usr/sbin). The error
+/// says what to install: "mosquitto: no such program: install mosquitto".
 Result<std::string> find_program(const std::string& name, const std::string& package);
 
-/// The first line that this command prints to standard output or standard error, used to find its version; empty if it
-/// prints nothing.
+/// The first line of standard output or standard error, from which the version of a program is read; empty if the
+/// command prints nothing.
 std::string first_line_of(const std::vector<std::string>& words);
 
-/// A running program. The destructor ends it with SIGTERM, and with SIGKILL if it does not end. If this process dies,
-/// the kernel kills the program.
+/// The destructor ends the program with SIGTERM, and with SIGKILL if it does not end. If this process dies, the kernel
+/// kills the program.
 class HelperProgram {
 public:
     struct Order {
@@ -76,12 +72,12 @@ public:
         Patience patience{10'000};  ///< the time within which it must become ready
     };
 
-    /// Starts the program in this folder. Then calls `is_ready` every few milliseconds, until it returns true.
+    /// Calls `is_ready` every few milliseconds, until it returns true.
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order, const PrivateFolder& folder,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
 
     /// Starts a program that writes no files, in the folder /. So nothing is left behind even if this process is
-    /// killed. In all other ways, it is like the function above.
+    /// killed.
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
 
@@ -91,19 +87,18 @@ public:
 
     pid_t pid() const { return pid_; }
 
-    /// The output of the program so far, from standard output and standard error.
+    /// The output so far, from standard output and standard error.
     std::string output() const;
 
-    /// Returns an error text with the last output if the program has ended. Returns nothing while it runs.
+    /// Returns an error text with the last output if the program has ended, and nothing while it runs.
     std::optional<std::string> trouble() const;
 
     const std::vector<std::string>& words() const { return words_; }
 
-    /// The command line of the program, for the log.
     std::string command() const;
 
 private:
-    /// How the program ended; nothing while it runs.
+    /// Returns nothing while the program runs.
     std::optional<siginfo_t> end() const;
 
     static Result<std::unique_ptr<HelperProgram>> start_in(const std::string& folder, Fd output, const Order& order,
@@ -114,7 +109,7 @@ private:
 
     pid_t pid_;
     std::vector<std::string> words_;
-    Fd output_;  ///< the output of the program; it stays readable after the folder was removed
+    Fd output_;  ///< stays readable after the folder was removed
 };
 
 }  // namespace tacholog

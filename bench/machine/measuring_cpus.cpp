@@ -20,7 +20,7 @@ std::string first_word(const std::string& path) {
     return word;
 }
 
-/// Whether the list of CPUs in this file contains this CPU; nothing if the file has no such list.
+/// Returns nothing if the file has no list of CPUs.
 std::optional<bool> lists(const std::string& path, int cpu) {
     const std::string list = first_word(path);
     const auto cpus = parse_cpus(list);
@@ -37,7 +37,7 @@ int node_of(const std::string& nodes, int cpu) {
     return -1;
 }
 
-/// The level of the smallest cache that this CPU shares with another CPU. The kernel lists small caches first.
+/// The level of the smallest cache that this CPU shares with the other one. The kernel lists small caches first.
 int shared_cache_level(const std::string& caches, int other) {
     for (int index = 0;; ++index) {
         const std::string cache = caches + "index" + std::to_string(index) + "/";

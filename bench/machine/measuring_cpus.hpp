@@ -27,7 +27,7 @@ enum class CpuRelation : std::uint8_t {
 
 struct MeasuringCpus {
     CpuRelation relation = CpuRelation::unknown;
-    int cache_level = -1;  ///< the level of the smallest cache that both CPUs share; 0: they share none; -1: unknown
+    int cache_level = -1;  ///< of the smallest cache that both CPUs share; 0: they share none; -1: unknown
     int publisher_node = -1;
     int subscriber_node = -1;
     std::int64_t cache_line_ps = -1;  ///< how long a cache line takes from one CPU to the other; -1: not measured
@@ -36,12 +36,12 @@ struct MeasuringCpus {
 /// What the kernel says about two CPUs of this host. `root` is the folder that contains /sys.
 MeasuringCpus compare_cpus(int publisher, int subscriber, const std::string& root = "");
 
-/// How long a cache line takes from the CPU of the calling thread to this CPU, in picoseconds: half of the median round
-/// trip within 10 ms. Nothing if no thread of this process gets that CPU within a second.
+/// Returns half of the median round trip of a cache line to this CPU, measured for 10 ms. Returns nothing if no thread
+/// of this process gets that CPU within a second.
 std::optional<std::int64_t> measure_cache_line_ps(int cpu);
 
-/// Compares the CPUs of the publisher with the CPUs of all subscribers. Also measures how long a cache line takes from
-/// the publisher to the first subscriber, if each of the two has one CPU. The publisher must be the caller.
+/// Also measures how long a cache line takes from the publisher to the first subscriber, if each of the two has one
+/// CPU. The publisher must be the caller.
 MeasuringCpus find_measuring_cpus(const SideCpus& publisher, const std::vector<SideCpus>& subscribers);
 
 std::string_view to_text(CpuRelation relation);

@@ -24,8 +24,7 @@ void remove(Cpus& from, const Cpus& some) {
     for (const int cpu : some) from.erase(cpu);
 }
 
-/// Whether the measurement keeps all of these CPUs busy. This is so if there are at least as many measuring threads as
-/// CPUs. Only threads that may use no other CPUs count.
+/// Returns true if there are at least as many measuring threads as CPUs. Only threads that may use no other CPUs count.
 bool is_full(const Cpus& cpus, const std::vector<SideCpus>& sides) {
     std::size_t threads = 0;
     for (const SideCpus& side : sides) {

@@ -12,26 +12,26 @@ namespace tacholog {
 /// The CPUs of one side of a run, as this side reports them.
 struct SideCpus {
     std::string host;  ///< identifies the boot of its host; it is equal on both sides if they run on the same host
-    std::vector<int> allowed;   ///< the CPUs it was allowed to use before it was pinned
-    std::vector<int> achieved;  ///< the CPUs on which it measures
-    std::size_t threads = 1;    ///< the number of threads that measure on these CPUs
+    std::vector<int> allowed;   ///< the CPUs that the side could use before it was pinned
+    std::vector<int> achieved;  ///< the CPUs on which the side measures
+    std::size_t threads = 1;    ///< threads that measure on these CPUs
 };
 
 /// Where and when one side does the rig's own work.
 struct Placement {
     bool live = false;    ///< true: the work is done during a phase; false: work that can wait is done after the phase
-    bool shared = false;  ///< whether measuring threads share CPUs; if so, a waiting thread yields its CPU
+    bool shared = false;  ///< measuring threads share CPUs, so a waiting thread yields its CPU
     std::vector<int> reporting;  ///< the CPUs for this work; empty: any CPU
 };
 
-/// Chooses the placement of one side. `all` contains every side of the run that is known so far.
+/// `all` contains every side of the run that is known so far.
 Placement choose_placement(const SideCpus& own, const std::vector<SideCpus>& all);
 
-/// Convert to one line of text, and back.
+/// The text is one line.
 std::string to_text(const SideCpus& cpus);
 Result<SideCpus> parse_side_cpus(std::string_view text);
 
-/// A text that identifies the current boot of this host.
+/// This text identifies the current boot of this host.
 std::string boot_identity();
 
 }  // namespace tacholog

@@ -66,7 +66,7 @@ void add(PathCounters& found, std::string_view protocol, std::string_view name, 
     if (wanted != counters.end() && count) found.push_back({wanted->key, *count});
 }
 
-/// Adds the counters of IPv4 (IP and UDP), and of TCP over both IPv4 and IPv6. The file has pairs of lines: "Udp:
+/// The counters of IPv4 (IP and UDP), and of TCP over both IPv4 and IPv6. The file has pairs of lines: "Udp:
 /// InDatagrams NoPorts ..." and "Udp: 17 3 ...".
 void add_pairs_of_lines(PathCounters& found, const char* path) {
     std::ifstream file{path};
@@ -84,7 +84,7 @@ void add_pairs_of_lines(PathCounters& found, const char* path) {
     }
 }
 
-/// Adds the counters of IPv6 from lines such as "Udp6InDatagrams 17". There are none if IPv6 is switched off.
+/// The counters of IPv6, in lines such as "Udp6InDatagrams 17". There are none if IPv6 is switched off.
 void add_lines(PathCounters& found) {
     std::ifstream file{"/proc/self/net/snmp6"};
     std::string name;

@@ -45,8 +45,7 @@ class Usage {
 public:
     explicit Usage(UsageOf whose);
 
-    /// Fills all fields except the role and the case. If `peak_is_own` is false, the peak memory includes that of the
-    /// program that started this one.
+    /// Fills all fields except the role and the case.
     Resources so_far() const;
 
 private:
@@ -58,14 +57,12 @@ private:
 /// The largest resident set of this process since its program was started; nothing if the kernel does not report it.
 std::optional<std::uint64_t> peak_memory_bytes();
 
-/// The processor time that a program and all its threads have used so far, in steps of 10 ms; nothing if the program
-/// does not exist.
+/// The time of the program with all its threads, in steps of 10 ms; nothing if the program does not exist.
 std::optional<Nanoseconds> processor_time_of(pid_t program);
 
-/// The kernel's counters of IP, UDP and TCP in this network namespace; empty if they cannot be read.
+/// The counters of IP, UDP and TCP in this network namespace; empty if they cannot be read.
 PathCounters read_path_counters();
 
-/// The increase of the counters between two readings.
 Path path_between(const PathCounters& before, const PathCounters& after);
 
 }  // namespace tacholog

@@ -64,7 +64,7 @@ Result<void> set_priority(int priority, const std::string& operation) {
                  std::to_string(priority + 1) + " (ulimit -r)"};
 }
 
-/// Checks this priority and the next higher one, which the monitor's thread uses.
+/// Also checks the next higher priority, which the monitor's thread uses.
 Result<void> can_be_realtime(int priority) {
     const int policy = ::sched_getscheduler(0);
     sched_param before{};

@@ -14,19 +14,19 @@ struct Tuning {
     bool lock_memory = false;
     std::optional<int> numa_node;
 
-    /// A text for the log; "none" if nothing was requested. Its words and their order are always the same, because the
-    /// logs of runs are compared by this text.
+    /// The text for the log; "none" if nothing was requested. Its words and their order are always the same, because
+    /// the logs of runs are compared by this text.
     std::string text() const;
 };
 
-/// The highest priority that --realtime accepts: the monitor's thread needs the next higher one (see monitor.cpp).
+/// The monitor's thread needs the next higher priority (see monitor.cpp).
 inline constexpr int highest_realtime = 98;
 
-/// Returns an error of one line if this process may not use all requested features. Changes nothing.
+/// The error is one line. This function changes nothing.
 Result<void> can_apply(const Tuning& tuning);
 
-/// Applies the requested features. The priority and the NUMA node apply to the calling thread and to the threads that
-/// it starts later. The memory lock applies to the whole process. A forked process inherits everything except the lock.
+/// The priority and the NUMA node apply to the calling thread and to the threads that it starts later. The memory lock
+/// applies to the whole process. A forked process inherits everything except the lock.
 Result<void> apply(const Tuning& tuning);
 
 }  // namespace tacholog

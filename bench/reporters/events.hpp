@@ -18,10 +18,9 @@
 
 namespace tacholog {
 
-/// How this program was built.
 struct Build {
     std::string version;
-    std::string git;  ///< the git commit; empty if the source was no git checkout
+    std::string git;  ///< the commit; empty if the source was no git checkout
     std::string type;
     std::string compiler;
     std::string flags;
@@ -32,12 +31,12 @@ struct Config {
     Options options;
     std::string data_path;
     std::string reliability;
-    /// What happens if a subscriber is slow: block or drop; empty if the transport has no such policy.
+    /// "block" or "drop"; empty if the transport has no such policy.
     std::string slow_subscriber = {};
-    std::string reach = {};  ///< how far the transport reaches: network, host or process
+    std::string reach = {};  ///< network, host or process
 };
 
-/// The settings of the transport that are in effect, including defaults.
+/// The settings of the transport, including defaults.
 struct SettingsInEffect {
     Settings settings;
 };
@@ -58,7 +57,7 @@ struct CompanionFacts {
     Facts facts;
 };
 
-/// The network path that the data should take, and whether the counters of the kernel agree with this path.
+/// The network path that the data should take, and whether the counters of the kernel agree with it.
 struct WayTaken {
     std::string expected;
     std::uint64_t carried_bytes = 0;  ///< payload bytes of the results in this log, each message counted once
@@ -93,9 +92,8 @@ struct ThroughputInterval {
     std::string participant = {};
 };
 
-/// How messages were sent in batches.
 struct Batches {
-    /// The largest number of messages in a batch; 1: each was sent alone; 0: no batches were requested.
+    /// The largest number in a batch; 1: each message was sent alone; 0: no batches were requested.
     std::size_t messages = 0;
     std::string by = {};  ///< the system call that sent the batches; only the publisher knows it
 };
@@ -104,8 +102,7 @@ inline Batches batches_of(const Options& options, std::size_t payload_bytes) {
     return {options.batch_bytes > 0 ? messages_a_batch(options, payload_bytes) : 0};
 }
 
-/// For keyed data: the number of instances that the publisher writes, and the number of those from which messages
-/// arrived.
+/// Keyed data: the number of instances that the publisher writes, and the number of those from which messages arrived.
 struct Instances {
     std::uint64_t written = 0;
     std::uint64_t heard = 0;
@@ -121,15 +118,15 @@ struct Faults {
         {};  ///< lost messages that were dropped for a slow subscriber; nothing if the policy is not `drop`
 };
 
-/// Returns the number of corrupted messages. Without verified payloads, only corrupted headers are counted. A count of
-/// 0 then proves nothing, so nothing is returned.
+/// Without verified payloads, only corrupted headers are counted. A count of 0 then proves nothing, so nothing is
+/// returned.
 inline std::optional<std::uint64_t> known_corrupted(Handling handling, std::uint64_t count) {
     return handling.verify || count > 0 ? std::optional{count} : std::nullopt;
 }
 
 /// How a closed loop waits for answers if the transport may lose messages.
 struct AnswerLimit {
-    Nanoseconds limit_ns = 0;  ///< how long to wait for an answer before the next message is sent
+    Nanoseconds limit_ns = 0;  ///< the next message is sent after this time without an answer
     std::uint64_t late = 0;    ///< answers that arrived after the limit; they are samples too
 };
 
@@ -149,11 +146,10 @@ struct Sending {
     std::uint64_t sent = 0;
     double target_rate_per_s = 0;
     std::optional<double> offered_rate_per_s;
-    const Histogram* lateness = nullptr;   ///< lateness: from the intended to the actual send time of each message
+    const Histogram* lateness = nullptr;   ///< of each message, from its intended to its actual send time
     const Histogram* from_send = nullptr;  ///< round trips, measured from the actual send time
 };
 
-/// The parameters of the next trial.
 struct TrialOrder {
     double rate_per_s = 0;
     double duration_s = 0;
@@ -166,20 +162,20 @@ struct Trial {
     TrialOrder order;
     std::uint64_t planned = 0;
     std::uint64_t sent = 0;
-    std::uint64_t held_back = 0;  ///< the number of sent messages that the transport did not accept at once
+    std::uint64_t held_back = 0;  ///< sent messages that the transport did not accept at once
     Faults faults;
     Nanoseconds duration_ns = 0;
     std::optional<double> offered_rate_per_s;
     const Histogram* latency = nullptr;  ///< round trips, measured from the intended send time
     const Histogram* lateness = nullptr;
-    double loss_ratio = 0;  ///< the loss: planned messages without an answer, divided by planned messages
+    double loss_ratio = 0;  ///< planned messages without an answer, divided by planned messages
     bool keeps_latency = false;
     bool keeps_loss = false;
 
     bool passed() const { return keeps_latency && keeps_loss; }
 };
 
-/// The total durations of the trials at one rate. In seconds, because RFC 9971 adds up durations.
+/// The total durations of the trials at one rate, in seconds, because RFC 9971 adds up durations.
 struct Tried {
     double full_passed_s = 0;
     double full_missed_s = 0;
@@ -193,7 +189,7 @@ struct Sustained {
     SustainOutcome outcome = SustainOutcome::found;
     std::optional<double> rate_per_s;   ///< the relevant lower bound; nothing if the lowest rate misses the goal
     std::optional<double> upper_per_s;  ///< the relevant upper bound; nothing if the highest rate keeps the goal
-    std::uint64_t trials = 0;           ///< the number of trials at all rates
+    std::uint64_t trials = 0;           ///< at all rates
     Tried at_rate;                      ///< the trials at the rate of the result
     /// The number of rates well above the upper bound at which trials passed. A growing queue cannot be the reason at
     /// such high rates.
@@ -215,8 +211,7 @@ inline std::optional<double> rate_of(std::uint64_t messages, Nanoseconds first_t
     return static_cast<double>(messages - 1) * 1e9 / static_cast<double>(first_to_last_ns);
 }
 
-/// Returns the rate in a period. The period begins at the time of an earlier message, and `messages` does not include
-/// this earlier message.
+/// The period begins at the time of an earlier message, which `messages` does not include.
 inline std::optional<double> rate_within(std::uint64_t messages, Nanoseconds duration_ns) {
     return messages > 0 ? rate_of(messages + 1, duration_ns) : std::nullopt;
 }
@@ -241,7 +236,7 @@ struct DemandResult {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
     Faults faults;
-    /// From the first to the last message at the publisher; only the publisher knows it.
+    /// The time from the first to the last message; only the publisher knows it.
     std::optional<Nanoseconds> send_duration_ns;
     Nanoseconds receive_duration_ns = 0;  ///< from the first to the last message at the subscriber
     std::string participant = {};
@@ -262,19 +257,18 @@ struct Aggregate {
     Faults faults;
     /// The lowest rate of any subscriber or publisher; nothing if one of them has no rate.
     std::optional<double> slowest_rate_per_s;
-    std::optional<double> total_rate_per_s;  ///< the sum of the rates of all subscribers or publishers
+    std::optional<double> total_rate_per_s;  ///< of all subscribers or publishers
     std::optional<double> offered_rate_per_s;
     std::optional<Instances> instances = {};  ///< `heard` is the lowest of the counts of all subscribers or publishers
     Batches batches = {};
 };
 
-/// The processor time that all sides and the companion program used for the messages of one case, including the
-/// warm-up.
+/// The processor time of all sides and the companion program for the messages of one case, including the warm-up.
 struct Cost {
     Case measured;
     std::uint64_t messages = 0;  ///< messages that arrived, at all subscribers together
     Nanoseconds sides_ns = 0;
-    std::optional<Nanoseconds> companion_ns = {};  ///< the time that the companion program used; nothing: there is none
+    std::optional<Nanoseconds> companion_ns = {};  ///< nothing: there is no companion program
 };
 
 struct Note {

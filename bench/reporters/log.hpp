@@ -67,10 +67,10 @@ public:
         carried_bytes_ = counts.carried_bytes;
     }
 
-    /// Empties the buffer, because a forked process would otherwise write its content again.
+    /// A forked process would otherwise write the content of the buffer again.
     void flush() { stream_.flush(); }
 
-    /// An error if the log could not be written, for example because the disk is full.
+    /// Returns an error if the log could not be written, for example because the disk is full.
     Result<void> written() const {
         if (!stream_.good()) return Error{"write the log: " + name_ + " takes no more"};
         return {};

@@ -33,7 +33,6 @@ void add_batches(Line& line, const Batches& batches) {
     if (batches.messages > 0) line.add("batch_messages", batches.messages).add("batched_by", batches.by);
 }
 
-/// The kind of the log line to which this fact of a transport belongs.
 std::string_view kind_of(std::string_view key) {
     return is_of_socket(key) ? "socket" : is_of_memory(key) ? "memory" : "transport";
 }

@@ -48,11 +48,11 @@ public:
 
 private:
     void put(const Line& line);
-    /// Writes a line of the facts that belong in lines of this kind; no line if there are none.
+    /// Writes only the facts that belong in lines of this kind; writes no line if there are none.
     void write_facts(std::string_view kind, const TransportFacts& transport);
     /// Writes several lines, so that no line is too long for an editor, a diff or the buffer of a reader.
     void write_bins(const LatencyResult& result);
-    /// The starting point of latencies, if they do not start when the message is sent.
+    /// The starting point of latencies, if it is not the sending of the message.
     std::string_view from() const;
 
     std::ostream& stream_;

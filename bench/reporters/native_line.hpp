@@ -19,7 +19,6 @@ inline bool is_bare(char letter) {
            std::string_view{"_.:/+,%@-"}.find(letter) != std::string_view::npos;
 }
 
-/// Appends a text between quotation marks.
 inline void append_quoted(std::string& line, std::string_view text) {
     line += '"';
     while (!text.empty()) {
@@ -69,7 +68,7 @@ public:
         return *this;
     }
 
-    /// Adds the shortest exact form of a number that the user gave.
+    /// Adds the shortest exact form of the number.
     Line& add_given(std::string_view key, std::optional<double> value) {
         if (!value) return *this;
         begin(key);

@@ -12,7 +12,7 @@ inline std::string_view to_text(SustainOutcome outcome) {
     return outcome == SustainOutcome::found ? "found" : "below_range";
 }
 
-/// Adds the goal and the parameters of the search to the line of the configuration.
+/// Adds the goal and the parameters to the line of the configuration.
 inline void add_search(Line& line, const SustainPlan& plan) {
     line.add("goal_statistic", plan.latency->statistic)
         .add("goal_latency_ns", plan.latency->limit_ns)

@@ -12,7 +12,7 @@
 namespace tacholog {
 namespace {
 
-/// The name of a channel. It is the same on all sides of a run, and differs from the names of other runs.
+/// The name is the same on all sides of a run, and differs from the names of other runs.
 std::string channel_name(const Side& side, Direction direction, std::size_t publisher) {
     std::ostringstream name;
     name << "tacholog-" << std::hex << side.run_number << '-' << std::dec << side.case_number
@@ -21,8 +21,8 @@ std::string channel_name(const Side& side, Direction direction, std::size_t publ
     return name.str();
 }
 
-/// A new topic. Its name contains the process and 64 random bits, so that no other topic on this host has the same
-/// name. The answers have a topic of their own. `publisher` is the index of the publisher, from 0.
+/// The name contains the process and 64 random bits, so that no other topic on this host has the same name. The answers
+/// have a topic of their own.
 Topic new_topic(const Side& side, std::size_t payload_bytes, Direction direction, std::size_t publisher = 0) {
     std::random_device random;
     const std::uint64_t salt = std::uint64_t{random()} << 32 | random();
@@ -52,8 +52,7 @@ Result<void> join(const Side& side, Channels& channels, Direction direction, con
     return {};
 }
 
-/// Returns the endpoint that the peer names, or an error if the endpoint is not allowed. Without this check, any
-/// program that can reach the control port could make this side send to other hosts.
+/// Without this check, any program that can reach the control port could make this side send to other hosts.
 Result<std::string> vetted(const Side& side, const Control& peer, const std::string& endpoint) {
     if (side.transport.endpoint_at == nullptr || side.options.any_endpoint) return endpoint;
     const Address host = peer.remote_address();
@@ -63,7 +62,7 @@ Result<std::string> vetted(const Side& side, const Control& peer, const std::str
                  ", and may name no other address (unless --any-endpoint is given here)"};
 }
 
-/// The endpoints that one subscriber has for several publishers, one per line.
+/// The text has the endpoints of one subscriber for several publishers, one per line.
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     std::istringstream stream{text};
@@ -71,7 +70,6 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-/// Connects several publishers to one subscriber, each to the endpoint that the subscriber has opened for it.
 Result<void> join_all(const Side& side, Channels& channels, const std::string& endpoints, std::size_t payload_bytes) {
     auto lines = lines_of(endpoints);
     if (lines.size() != side.options.publishers)
@@ -90,7 +88,6 @@ Result<void> join_all(const Side& side, Channels& channels, const std::string& e
     return {};
 }
 
-/// Connects to the subscribers that have answered.
 Result<void> join_those(const Side& side, Channels& channels, const std::vector<Frame>& replies,
                         std::size_t payload_bytes) {
     if (side.options.publishers > 1)
@@ -118,9 +115,8 @@ Result<void> for_each_publisher(const Channels& channels, Function&& function) {
     return {};
 }
 
-/// Waits until every publisher of this side is matched (connected). In between, it also tries to match the subscriber
-/// of this side. Otherwise both sides could wait for ever, because the publisher of each side waits for the subscriber
-/// of the other side.
+/// In between, this also tries to match the subscriber of this side. Otherwise both sides could wait for ever, because
+/// the publisher of each side waits for the subscriber of the other side.
 Result<void> match_publishers(const Side& side, const Channels& channels) {
     constexpr Patience turn{10};
     const Deadline deadline{side.limit()};
@@ -147,7 +143,6 @@ Result<void> match(const Side& side, Subscriber& subscriber) {
     return {};
 }
 
-/// Waits until the peer has connected to all endpoints of this side.
 Result<void> match(const Side& side, const Channels& channels) {
     if (auto matched = match_publishers(side, channels); !matched) return matched;
     if (!channels.subscriber) return {};
@@ -158,7 +153,6 @@ Result<void> match(const Side& side, const Channels& channels) {
     return {};
 }
 
-/// Opens one endpoint for each publisher of this subscriber. Returns one text with a line for each endpoint.
 Result<std::string> subscribe_to_all(const Side& side, Channels& channels, std::size_t payload_bytes) {
     std::string endpoints;
     for (std::size_t count = 0; count < side.options.publishers; ++count) {
@@ -175,15 +169,13 @@ Result<std::string> subscribe_to_all(const Side& side, Channels& channels, std::
     return endpoints;
 }
 
-/// Tells the peer that this side is matched (connected), and waits until the peer is matched too.
 Result<void> exchange_ready(const Side& side) {
     if (const auto sent = side.control.send({FrameKind::ready}); !sent) return sent.error();
     const auto ready = side.control.expect(FrameKind::ready, side.limit());
     return ready ? Result<void>{} : ready.error();
 }
 
-/// Returns what the transport reports about this side, and what the kernel reports about the shared memory of this
-/// side.
+/// The facts that the transport reports, and the facts that the kernel reports about the shared memory.
 Facts facts_of(const Channels& channels, std::size_t payload_bytes) {
     Facts facts;
     if (channels.subscriber) add_missing(facts, channels.subscriber->facts());
@@ -196,7 +188,7 @@ Facts facts_of(const Channels& channels, std::size_t payload_bytes) {
     return facts;
 }
 
-/// Reports facts about the whole run together with the first case, and facts about memory with each case.
+/// Facts about the whole run are sent with the first case, facts about memory with each case.
 void tell_facts(const Side& side, const Case& measured, const std::string& role, const std::string& participant,
                 Facts facts) {
     if (measured != cases(side.options).front())

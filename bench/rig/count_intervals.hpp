@@ -22,17 +22,15 @@ public:
 
     // Called by the measuring thread:
 
-    /// Begins a phase. Its intervals begin with its first message.
+    /// A phase begins its intervals with its first message.
     void begin() { phase_ = {}; }
 
     bool begun() const { return phase_.start_ns > 0; }
     void first_came(Nanoseconds time_ns) { phase_.start_ns = time_ns; }
 
-    /// Whether the current interval has reached its length.
     bool is_over(Nanoseconds now) const { return begun() && now - phase_.start_ns >= length_ns_; }
 
-    /// Closes the current interval and starts the next one. If all records are in use, the current interval continues
-    /// instead.
+    /// If all records are in use, the current interval continues instead.
     void hand_over(Nanoseconds now, const SoFar& so_far) {
         records_.current() = since_last(now, so_far);
         if (!records_.hand_over()) return;
@@ -41,8 +39,7 @@ public:
     }
 
     /// Returns the last interval of a phase, once all counts are final. It ends with the last message, not with the end
-    /// of the time in which the subscriber waited for more. Returns nothing if the interval has neither received nor
-    /// lost messages.
+    /// of the wait for more. Returns nothing if the interval has neither received nor lost messages.
     std::optional<CountRecord> rest(Nanoseconds last_message_ns, Nanoseconds now, const SoFar& total) const {
         if (!begun()) return std::nullopt;
         const CountRecord left = since_last(std::max(last_message_ns, phase_.start_ns), total);
@@ -57,14 +54,13 @@ public:
 
 private:
     struct Phase {
-        Nanoseconds start_ns = 0;  ///< start of the current interval; 0: no message has arrived yet
-        SoFar counted;             ///< the counts of all intervals before the current one
+        Nanoseconds start_ns = 0;  ///< 0: no message has arrived yet
+        SoFar counted;             ///< of all intervals before the current one
     };
 
-    /// Returns the counts since the end of the previous interval. The previous interval is never corrected. Example: an
-    /// interval has counted a message as lost, and this message arrives later. The next lost message is then not
-    /// counted, because the total of lost messages has not changed. The same applies to a message with an unreadable
-    /// number: it may have counted as received, and prove to be a duplicate later.
+    /// The previous interval is never corrected. Example: an interval has counted a message as lost, and this message
+    /// arrives later. The next lost message is then not counted, because the total of lost messages has not changed.
+    /// Likewise, a message with an unreadable number may have counted as received, and prove to be a duplicate later.
     CountRecord since_last(Nanoseconds end_ns, const SoFar& so_far) const {
         return {end_ns - phase_.start_ns, 0, so_far.received - std::min(so_far.received, phase_.counted.received),
                 so_far.lost - std::min(so_far.lost, phase_.counted.lost)};

@@ -29,7 +29,7 @@ public:
         return true;
     }
 
-    /// For the reporting thread: the oldest record that was handed over; nullptr if there is none.
+    /// The reporting thread calls this. Returns nullptr if no record was handed over.
     Record* oldest() {
         const std::uint64_t taken = taken_.load(std::memory_order_relaxed);
         if (taken == handed_.load(std::memory_order_acquire)) return nullptr;
@@ -59,7 +59,6 @@ struct CountRecord {
     std::uint64_t lost = 0;
 };
 
-/// The length of the intervals of a phase, and the number of records that are needed for them.
 struct IntervalPlan {
     Nanoseconds length_ns = 0;
     std::size_t records = 0;
@@ -69,8 +68,8 @@ inline constexpr std::size_t most_histograms_kept = 256;  // about 220 kB each
 inline constexpr std::size_t most_counts_kept = 65536;
 
 /// If intervals are reported during the phase (`live`), two records are enough; a third one is for delays of the
-/// reporting thread. If intervals are kept until the phase is over, each interval needs its own record. If that needs
-/// more than `most_kept` records, the intervals become longer.
+/// reporting thread. Otherwise each interval needs its own record. If that needs more than `most_kept` records, the
+/// intervals become longer.
 inline IntervalPlan plan_intervals(Nanoseconds length_ns, Nanoseconds phase_ns, bool live, std::size_t most_kept) {
     if (live) return {length_ns, 3};
     const auto planned = static_cast<std::uint64_t>(std::max<Nanoseconds>(0, phase_ns - 1) / length_ns) + 1;

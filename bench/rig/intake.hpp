@@ -20,7 +20,7 @@ public:
     Intake(std::unique_ptr<Subscriber> subscriber, Check check)
         : sequence(std::move(check)), subscriber_(std::move(subscriber)) {}
 
-    /// Starts a phase. Its first message is the one after the last message of the previous phase.
+    /// The first message of a phase is the one after the last message of the previous phase.
     void begin_phase() {
         first = next_first;
         sequence.restart(first);
@@ -29,8 +29,8 @@ public:
         end.reset();
     }
 
-    /// Takes up to `messages` messages. `read` reads the bytes of each message. `fresh` is called with the number of
-    /// each message that arrives for the first time. Returns not_yet if no message arrived within `patience`.
+    /// `read` reads the bytes of each message. `fresh` is called with the number of each message that arrives for the
+    /// first time. Returns not_yet if no message arrived within `patience`.
     template <typename Read, typename Fresh>
     Result<Done> take(std::size_t messages, Patience patience, Read&& read, Fresh&& fresh) {
         bool any_counts = false;
@@ -59,11 +59,11 @@ public:
 
     bool complete() const { return end && sequence.lost(*end) == 0; }
 
-    /// The number of messages that are missing before the newest one. Messages after the newest one may still be on
-    /// their way, so they do not count. The result decreases when a missing message arrives late.
+    /// Counts only missing messages before the newest one, because later ones may still be on their way. The result
+    /// decreases when a missing message arrives late.
     std::uint64_t lost_so_far() const { return sequence.next() > first ? sequence.lost(sequence.next()) : 0; }
 
-    /// Ends the phase: no more of its messages will arrive.
+    /// Call this when no more messages of this phase can arrive.
     void end_phase() {
         next_first = std::max(*end, sequence.next());
         sequence.settle(next_first);
@@ -78,14 +78,14 @@ public:
     std::uint64_t corrupted = 0;
     // When the first and the last message were taken. Duplicates and messages of the previous phase do not count here,
     // because they may arrive much later or earlier.
-    Nanoseconds first_ns = 0;  ///< when the first message was taken; 0: nothing has arrived yet
+    Nanoseconds first_ns = 0;  ///< 0: nothing has arrived yet
     Nanoseconds last_ns = 0;
 
 private:
     struct Added {
         /// The number of the message; nothing if it cannot be read, or if the message is a duplicate.
         std::optional<std::uint64_t> number;
-        bool counts = false;  ///< whether the message counts as received
+        bool counts = false;
     };
 
     Added add(const ReadMessage& message) {

@@ -12,8 +12,8 @@
 namespace tacholog {
 namespace {
 
-/// How long the publisher waits for one answer if the transport may lose messages and --answer-limit is not given. It
-/// is much longer than any real round trip: 0.2 s, plus the time that the message takes there and back at 25 MB/s.
+/// The default for a transport that may lose messages. It is much longer than any real round trip: 0.2 s, plus the time
+/// that the message takes there and back at 25 MB/s.
 Patience answer_limit(const Options& options, std::size_t payload_bytes) {
     if (options.answer_limit_s) return Patience{*options.answer_limit_s * 1000};
     return std::min(limit_of(options), Patience{200 + 2 * static_cast<Patience::rep>(payload_bytes / 25'000)});
@@ -43,8 +43,8 @@ public:
 private:
     enum class Outcome { came, lost, unreadable };
 
-    /// Runs round trips for `longest_ns`, or until the caller has enough intervals. When it returns, the current record
-    /// holds the last interval.
+    /// Ends after `longest_ns`, or when the caller has enough intervals. Then the current record holds the last
+    /// interval.
     Result<Nanoseconds> loop(Nanoseconds longest_ns, Nanoseconds interval_ns) {
         const Nanoseconds start_ns = now_ns();
         const Nanoseconds end_ns = start_ns + longest_ns;
@@ -82,8 +82,8 @@ private:
         if (answer == Outcome::came) intervals_.record(static_cast<std::uint64_t>(round_trip_ns));
     }
 
-    /// Takes the answers for which the publisher stopped waiting, until nothing has arrived for some time. These
-    /// answers were late, not lost.
+    /// Takes the answers that came after the answer limit, until nothing has arrived for some time. They were late, not
+    /// lost.
     Result<void> take_late() {
         if (!measured_) return {};
         Silence silence{late_silence};  // does not count the time in which this process was stopped
@@ -103,7 +103,7 @@ private:
         return {};
     }
 
-    /// Runs one phase. `found` is called with each interval, and returns whether the intervals are enough.
+    /// `found` is called with each interval, and returns whether the intervals are enough.
     template <typename Found>
     Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
         newest_.restart(numbers_.count());
@@ -157,8 +157,8 @@ private:
         return {};
     }
 
-    /// Writes a note about coordinated omission. A closed loop sends nothing while it waits, so a stall is only one
-    /// slow round trip. A schedule would have sent many messages in that time.
+    /// Coordinated omission: a closed loop sends nothing while it waits, so a stall is only one slow round trip. A
+    /// schedule would have sent many messages in that time.
     void tell_omission() const {
         const auto percent = static_cast<int>(100 * total_.share_of_largest());
         if (percent < 1) return;
@@ -193,8 +193,7 @@ private:
         return wait_longer(number, other ? noted(*other) : std::nullopt);
     }
 
-    /// Used if the answer was not there at once, or if another message has arrived. The time waited so far is part of
-    /// the limit.
+    /// Called if the answer was not there at once. The time waited so far is part of the limit.
     [[gnu::noinline]] Result<Outcome> wait_longer(std::uint64_t number, Result<std::optional<Answer>> answer) {
         const Patience waited = answer && *answer ? Patience{0} : slice;
         return wait_out(number, std::move(answer), waited);
@@ -228,7 +227,7 @@ private:
         }
     }
 
-    /// The next answer; nothing if none arrives within `patience`.
+    /// Returns nothing if no answer arrives within `patience`.
     Result<std::optional<Answer>> take_answer(Patience patience = slice) {
         const auto sample = channels_.subscriber->take(patience);
         if (!sample) return sample.error();
@@ -236,7 +235,6 @@ private:
         return noted(read_message((*sample)->bytes(), side_.options.handling));
     }
 
-    /// Interprets a message as an answer, and counts it if it was corrupted.
     std::optional<Answer> noted(const ReadMessage& message) {
         const Answer answer = as_answer(message);
         if (answer.corrupted) ++corrupted_;
@@ -253,8 +251,7 @@ private:
         return Outcome::lost;
     }
 
-    // Counts an answer to an earlier message as late, or as a duplicate. A late answer also counts as reordered if a
-    // later answer of the same instance has overtaken it.
+    // A late answer also counts as reordered if a later answer of the same instance has overtaken it.
     void count_late(std::uint64_t number) {
         const std::uint64_t index = index_of(number, instances_of(side_));
         if (index < first_index_) return;  // this answer belongs to the warm-up
@@ -268,7 +265,7 @@ private:
         count(Outcome::came, now_ns() - *sent_ns);
     }
 
-    /// After the last message, the publisher waits for late answers until nothing has arrived for this time.
+    /// After the last message, late answers are taken until nothing has arrived for this time.
     static constexpr Patience late_silence{1000};
 
     const Side& side_;
@@ -277,13 +274,13 @@ private:
     bool lossy_;
     Patience answer_limit_;     ///< only for transports that may lose messages
     Nanoseconds late_from_ns_;  ///< a slower round trip counts as late; only for transports that may lose messages
-    bool has_short_limit_;      ///< whether the answer limit is shorter than `slice`, the usual wait at the transport
+    bool has_short_limit_;      ///< the answer limit is shorter than `slice`, the usual wait at the transport
     LatencyIntervals intervals_;
-    bool measured_ = false;  ///< whether the phase is a measurement; false during the warm-up
+    bool measured_ = false;  ///< false during the warm-up
     InTurn numbers_;
     Newest newest_;                  ///< the newest answered message of each instance
-    std::uint64_t first_index_ = 0;  ///< index of the first message of this phase, among all messages
-    Nanoseconds sent_ns_ = 0;        ///< start of the current round trip
+    std::uint64_t first_index_ = 0;  ///< counted over all phases
+    Nanoseconds sent_ns_ = 0;
     std::uint64_t corrupted_ = 0;
     std::uint64_t late_ = 0;
     UnansweredMessages unanswered_;
@@ -292,8 +289,8 @@ private:
     Nanoseconds duration_ns_ = 0;
 };
 
-/// Sends every message back, with a payload of its own. It need not count late or duplicate messages, because the
-/// publisher sees them in the answers.
+/// Sends every message back. It need not count late or duplicate messages, because the publisher sees them in the
+/// answers.
 class Ponger {
 public:
     Ponger(const Side& side, Channels channels) : side_(side), channels_(std::move(channels)) {}
@@ -342,7 +339,7 @@ private:
 
     const Side& side_;
     Channels channels_;
-    std::atomic<bool> ended_{false};  ///< whether the publisher has finished this payload size
+    std::atomic<bool> ended_{false};  ///< the publisher has finished this payload size
 };
 
 }  // namespace

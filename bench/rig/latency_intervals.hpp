@@ -13,15 +13,13 @@ class LatencyIntervals {
 public:
     explicit LatencyIntervals(IntervalPlan plan) : length_ns_(plan.length_ns), records_(plan.records) {}
 
-    /// The length of the intervals that are reported.
     Nanoseconds length_ns() const { return length_ns_; }
 
     // Called by the measuring thread:
 
     void begin(Nanoseconds phase_start_ns) { phase_start_ns_ = start_ns_ = phase_start_ns; }
     void record(std::uint64_t latency_ns) { current_->histogram.record(latency_ns); }
-    Nanoseconds start_ns() const { return start_ns_; }  ///< start of the current interval
-    /// Whether enough intervals have been reported to end the phase.
+    Nanoseconds start_ns() const { return start_ns_; }
     bool enough() const { return enough_.load(std::memory_order_relaxed); }
 
     void close(Nanoseconds now) {
@@ -29,8 +27,7 @@ public:
         current_->elapsed_ns = now - phase_start_ns_;
     }
 
-    /// Closes the current interval and starts the next one. If the monitor has not given back a record, the current
-    /// interval continues instead.
+    /// If the monitor has not given back a record, the current interval continues instead.
     void hand_over(Nanoseconds now) {
         close(now);
         if (!records_.hand_over()) return;
@@ -38,9 +35,8 @@ public:
         start_ns_ = now;
     }
 
-    /// Runs one phase. `measure` does the measurement, and closes its last interval. `found` is called with each
-    /// interval, and returns whether the intervals are enough. If `live` is true, intervals are reported during the
-    /// phase.
+    /// `measure` also closes its last interval. `found` is called with each interval, and returns whether the intervals
+    /// are enough. If `live` is true, intervals are reported during the phase.
     template <typename Measure, typename Found>
     Result<Nanoseconds> phase(Monitor& monitor, bool live, Measure&& measure, Found&& found) {
         const auto collect = [this, &found]() -> Result<void> {

@@ -14,21 +14,20 @@
 namespace tacholog {
 namespace {
 
-/// How often the monitor looks for records. The measuring thread does not wake it, because that would be a system call.
+/// The measuring thread does not wake the monitor, because that would be a system call.
 constexpr Nanoseconds look_every_ns = 5'000'000;
 
-/// Returns the time between two `alive` frames. If the monitor shares a CPU with measuring threads, this time is as
-/// long as possible. It is also chosen so that frames do not coincide with the ends of intervals. The monitors of both
-/// sides need 150 us for a frame, and these would otherwise fall on the edge of every interval of 10 s.
+/// If the monitor shares a CPU with measuring threads, the time between two `alive` frames is as long as possible. It
+/// is also chosen so that frames do not fall on the ends of intervals: both monitors together need 150 us for a frame,
+/// which would disturb every interval of 10 s.
 Nanoseconds alive_every(const Placement& placement, Patience limit) {
     constexpr double share_of_limit = 0.47;
     const Nanoseconds longest = to_nanoseconds(limit * share_of_limit);
     return placement.live ? std::min(nanoseconds_per_second, longest) : longest;
 }
 
-/// Measuring threads never sleep, and with a real-time priority they leave no time to threads of equal priority. If the
-/// user has chosen a real-time priority, the monitor therefore gets a higher one: otherwise it could not receive the
-/// end of a phase.
+/// If measuring threads have a real-time priority, the monitor gets a higher one. They never sleep, so a monitor of
+/// equal priority could not receive the end of a phase.
 void come_before_who_measures() {
     sched_param parameters{};
     int policy = SCHED_OTHER;
@@ -123,7 +122,7 @@ void Monitor::watch() {
     static_cast<void>(::eventfd_read(wake_.get(), &count));
 }
 
-/// Does the work that is due. Returns true if more work may be waiting.
+/// Returns true if more work may be waiting.
 bool Monitor::attend(Nanoseconds& next_alive_ns) {
     if (trouble()) return false;
     const auto more = without_exceptions([&] { return look(next_alive_ns); });
@@ -145,8 +144,8 @@ Result<bool> Monitor::look(Nanoseconds& next_alive_ns) {
     return more;
 }
 
-/// Reads some frames of each peer, so that a peer that never stops sending does not keep the others waiting. Returns
-/// whether there may be more frames.
+/// Reads only some frames of each peer, so that a peer that never stops sending does not keep the others waiting.
+/// Returns whether there may be more frames.
 Result<bool> Monitor::listen() {
     bool may_be_more = false;
     for (std::size_t who = 0; who < peers_.size(); ++who) {
@@ -172,7 +171,6 @@ Result<void> Monitor::tell_alive() {
     return {};
 }
 
-/// Sleeps until a frame arrives or some work is due.
 void Monitor::rest(Nanoseconds limit_ns) {
     std::vector<pollfd> waiting{{wake_.get(), POLLIN, 0}};
     std::optional<Nanoseconds> time_ns;

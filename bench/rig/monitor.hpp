@@ -22,7 +22,7 @@ public:
         /// Called with each frame that arrives; an error ends the phase. Empty: no frame is expected.
         std::function<Result<void>(const Frame&, std::size_t who)> heard;
         std::function<Result<void>()> collect;  ///< reports the records that were handed over; empty: there are none
-        /// Whether `collect` is called during the phase; if not, the caller calls it after the phase.
+        /// If false, the caller calls `collect` after the phase.
         bool live = true;
         bool alive = false;  ///< whether to send `alive` frames to the peers
     };
@@ -32,28 +32,28 @@ public:
     Monitor& operator=(const Monitor&) = delete;
     ~Monitor();
 
-    /// After this call, only the monitor uses the control channel and the log. There is one exception: until the caller
-    /// hands over the first record, it may still send a frame.
+    /// After this call, only the monitor uses the control channel and the log. One exception: until the first record is
+    /// handed over, the caller may still send a frame.
     void begin(Duty duty);
     /// After this call, the caller uses the control channel and the log again. Does nothing if no phase was begun.
     void end();
 
-    /// For measuring threads. Returns an error if a peer has disconnected or given up, if a signal has arrived, or if
-    /// results cannot be reported.
+    /// Measuring threads call these. The error is that a peer has disconnected or given up, that a signal has arrived,
+    /// or that results cannot be reported.
     bool trouble() const { return trouble_.load(std::memory_order_acquire); }
     Result<void> fine() const {
         if (!trouble()) [[likely]]
             return {};
         return *error_;
     }
-    /// The number of frames received. If it grows, the peer is working.
+    /// The number of received frames. It grows while the peer is working.
     std::uint64_t frames() const { return frames_.load(std::memory_order_relaxed); }
 
-    /// Returns the reason for the end of the run, if a peer has sent one; otherwise returns `error`. The monitor has
-    /// received the frame with the reason during a phase, so the frame is no longer in the channel.
+    /// Returns the reason for the end of the run if a peer has sent one, otherwise `error`. The monitor may have
+    /// received the frame with the reason during a phase, so it is no longer in the channel.
     Error explained(Error error) const;
 
-    /// How often `alive` frames must be sent, so that the peer does not time out.
+    /// `alive` frames are sent so often that the peer does not time out.
     Nanoseconds alive_every_ns() const { return alive_every_ns_; }
 
     /// The resources that the monitor's thread has used until the end of the last phase.

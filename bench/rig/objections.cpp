@@ -18,7 +18,6 @@ std::string names_of_those(bool (*can)(const Transport&)) {
     return names;
 }
 
-/// Why the transport cannot have this number of subscribers, or cannot drop messages for a slow one.
 std::optional<std::string> objection_to_audience(const Options& options, const Transport& transport) {
     if (options.audience.subscribers > 1 && !transport.reaches_several) {
         return "--subscribers " + std::to_string(options.audience.subscribers) + ": " + options.transport +
@@ -33,7 +32,6 @@ std::optional<std::string> objection_to_audience(const Options& options, const T
     return std::nullopt;
 }
 
-/// Why the transport cannot have this number of publishers.
 std::optional<std::string> objection_to_publishers(const Options& options, const Transport& transport) {
     if (options.publishers == 1) return std::nullopt;
     if (options.test == Test::latency || options.test == Test::sustain) {
@@ -51,7 +49,6 @@ std::optional<std::string> objection_to_publishers(const Options& options, const
     return std::nullopt;
 }
 
-/// Why the transport cannot send as the options require.
 std::optional<std::string> objection_to_sending(const Options& options, const Transport& transport) {
     if (options.batch_bytes > 0 && transport.most_batch_bytes == 0) {
         return "--batch-bytes: " + options.transport + " has no batches; transports that have them are " +
@@ -64,7 +61,6 @@ std::optional<std::string> objection_to_sending(const Options& options, const Tr
     return std::nullopt;
 }
 
-/// Why probes are not possible with these options.
 std::optional<std::string> objection_to_probes(const Options& options) {
     if (options.probe_every == 0) return std::nullopt;
     if (options.test != Test::throughput)
@@ -76,7 +72,6 @@ std::optional<std::string> objection_to_probes(const Options& options) {
     return std::nullopt;
 }
 
-/// Why a new process for each payload size is not possible.
 std::optional<std::string> objection_to_fresh_processes(const Options& options, const Transport& transport) {
     if (!transport.fresh_process_for_each_size) return std::nullopt;
     if (options.publishers > 1)
@@ -85,7 +80,6 @@ std::optional<std::string> objection_to_fresh_processes(const Options& options, 
     return std::nullopt;
 }
 
-/// Why this transport cannot send messages of these sizes.
 std::optional<std::string> objection_to_sizes(const Options& options, const Transport& transport) {
     const std::size_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
     if (transport.most_bytes == 0 || largest <= transport.most_bytes) return std::nullopt;
@@ -93,7 +87,7 @@ std::optional<std::string> objection_to_sizes(const Options& options, const Tran
            std::to_string(transport.most_bytes) + " bytes with these settings";
 }
 
-/// Why a run with these sizes is refused: it needs more memory than is available, and the kernel would kill it.
+/// Without this refusal, the kernel would kill a run that needs more memory than is available.
 std::optional<std::string> objection_to_memory(const Options& options, const Transport& transport) {
     const std::uint64_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
     constexpr std::uint64_t always_there = std::uint64_t{16} << 20;
@@ -109,8 +103,7 @@ std::optional<std::string> objection_to_memory(const Options& options, const Tra
            " of memory for this size, and only " + in_mib(*available) + " are available";
 }
 
-/// Returns the reason why this build does not have the transport. If a library was left out, such as zeromq, all its
-/// transports are missing, such as zeromq-tcp.
+/// If a library was left out, such as zeromq, all its transports are missing, such as zeromq-tcp.
 std::string why_missing(const std::string& name) {
     for (const LeftOut& left_out : transports_left_out()) {
         if (name == left_out.name || name.starts_with(std::string{left_out.name} + "-"))

@@ -11,14 +11,14 @@
 
 namespace tacholog {
 
-/// Splits a histogram into as many frames as it needs. Each frame also holds the duration.
+/// Splits the histogram into as many frames as it needs. Each frame also holds the duration.
 std::vector<Frame> frames_of(const Histogram& histogram, Nanoseconds duration_ns);
 
 /// Reads a histogram from the frames of frames_of.
 class HistogramReader {
 public:
-    /// Adds a frame. Returns true if it was the last frame of a histogram. Then `histogram` is complete, and stays so
-    /// until the next histogram begins. Returns an error if the frame cannot belong to a histogram.
+    /// Returns true if this was the last frame of a histogram. `histogram` is then complete until the next one begins.
+    /// Returns an error if the frame cannot belong to a histogram.
     Result<bool> add(const Frame& frame);
 
     Histogram histogram;
@@ -30,8 +30,8 @@ private:
     bool whole_ = true;
 };
 
-/// A text that is equal for two processes if they read the same CLOCK_MONOTONIC: the boot of their host, and their time
-/// namespace. Empty if it cannot be determined.
+/// This text is equal for two processes if they read the same CLOCK_MONOTONIC: it names the boot of their host, and
+/// their time namespace. It is empty if it cannot be determined.
 std::string clock_identity();
 
 }  // namespace tacholog

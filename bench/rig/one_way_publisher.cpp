@@ -13,8 +13,8 @@
 namespace tacholog {
 namespace {
 
-/// How much longer the publisher waits for the counts. The subscriber sends them only after it has received nothing for
-/// some time, because until then more messages may arrive.
+/// The subscriber sends its counts only after it has received nothing for some time, because until then more messages
+/// may arrive.
 constexpr Patience drain_allowance{5000};
 
 class OneWaySender {
@@ -34,8 +34,7 @@ public:
 private:
     double rate() const { return *side_.options.rate_per_s; }
 
-    /// Sends messages on schedule for the given time, or in a warm-up until the rate is steady. Then receives the
-    /// results of the subscriber.
+    /// With `warmup`, sends only until the rate is steady.
     Result<void> phase(Nanoseconds longest_ns, SteadyRule* warmup) {
         begin(warmup);
         side_.monitor->begin({[this](const Frame& frame, std::size_t) { return heard(frame); }, nullptr, false, true});
@@ -91,7 +90,6 @@ private:
         return publish(side_, std::move(*loan));
     }
 
-    /// Tells the subscriber that all messages of this phase were sent, and waits for its counts.
     Result<void> end_phase() {
         const auto watch = [this] { return side_.monitor->fine(); };
         if (auto done = settle(side_.options, *channels_.publisher, watch); !done) return done;
@@ -161,12 +159,12 @@ private:
     Schedule schedule_;
     SteadyRule* warmup_ = nullptr;
     std::atomic<bool> steady_{false};
-    std::atomic<Nanoseconds> start_ns_{0};  ///< the start of the current phase
+    std::atomic<Nanoseconds> start_ns_{0};
     std::uint64_t planned_ = 0;
     std::uint64_t sent_ = 0;
-    std::uint64_t next_index_ = 0;  ///< the index of the next message, counted over all phases
+    std::uint64_t next_index_ = 0;  ///< counted over all phases
     std::uint64_t index_ = 0;
-    std::uint64_t intervals_ = 0;  ///< the number of messages received in this phase
+    std::uint64_t intervals_ = 0;  ///< the number of intervals received in this phase
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Nanoseconds duration_ns_ = 0;

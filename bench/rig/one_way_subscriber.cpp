@@ -45,8 +45,7 @@ public:
         return intakes.front().take(1, slice, read, fresh);
     }
 
-    /// Hands the current interval over if it has reached its length. If no record is free, the current interval
-    /// continues.
+    /// If no record is free, the current interval continues.
     void pass(Nanoseconds now, const Intakes&) {
         if (now - interval_start_ns_ < (measured_ ? intervals_.length_ns : nanoseconds_per_second)) return;
         interval_->duration_ns = now - interval_start_ns_;
@@ -55,8 +54,7 @@ public:
         interval_start_ns_ = now;
     }
 
-    /// Reports the records that were handed over. Called by the monitor's thread during the phase, or by the caller
-    /// after it.
+    /// Called by the monitor's thread during the phase, or by the caller after it.
     Result<void> collect() {
         while (LatencyRecord* record = records_.oldest()) {
             if (auto reported = report(*record); !reported) return reported;
@@ -96,14 +94,14 @@ private:
     const Side& side_;
     std::size_t payload_bytes_;
     bool measured_ = false;
-    Nanoseconds latency_ns_ = 0;  ///< the latency of the message that was read last
-    std::uint64_t early_ = 0;     ///< the number of messages that arrived before they were due
+    Nanoseconds latency_ns_ = 0;  ///< of the message that was read last
+    std::uint64_t early_ = 0;     ///< messages that arrived before they were due
     std::uint64_t index_ = 0;
     Nanoseconds start_ns_ = 0;
     Nanoseconds interval_start_ns_ = 0;
     IntervalPlan intervals_;
     HandOver<LatencyRecord> records_;
-    LatencyRecord* interval_ = nullptr;  ///< the current record
+    LatencyRecord* interval_ = nullptr;
     Histogram total_;
 };
 

@@ -19,21 +19,18 @@ public:
 
     struct Answer {
         Kind kind = Kind::foreign;
-        Nanoseconds sent_ns = 0;  ///< when the message was sent; set only for its first answer
+        Nanoseconds sent_ns = 0;  ///< set only for the first answer of a message
     };
 
     // 8 MiB; enough for ten seconds at 100,000/s.
     static constexpr std::uint64_t most_remembered = std::uint64_t{1} << 20;
 
-    /// Remembers at least this many messages, up to the limit.
     explicit Outstanding(double remembered = most_remembered)
         : times_(std::bit_ceil(static_cast<std::uint64_t>(
               std::clamp(remembered, double{least_used}, static_cast<double>(most_remembered))))) {}
 
-    /// The largest number of messages that are remembered.
     std::uint64_t remembered() const { return times_.size(); }
 
-    /// Adds the next message, which was sent at this time.
     void sent(Nanoseconds time_ns) {
         if (next_ - first_ == used_) [[unlikely]]
             make_room();
@@ -53,7 +50,7 @@ public:
 
     bool empty() const { return first_ == next_; }
 
-    /// Forgets all messages. The next one has this sequence number.
+    /// The next message has the sequence number `first`.
     void restart(std::uint64_t first) {
         first_ = next_ = first;
         used_ = least_used;
@@ -67,8 +64,8 @@ private:
     void skip_answered() {
         while (first_ != next_ && times_[slot_of(first_)] == none) ++first_;
     }
-    /// Doubles the used part of the ring. If the ring has its full size, drops the oldest message instead. The used
-    /// part starts small, so that it stays in the CPU cache.
+    /// At full size, this drops the oldest message instead. The used part of the ring starts small, so that it stays in
+    /// the CPU cache.
     void make_room() {
         if (used_ < times_.size()) {
             for (std::uint64_t number = first_; number != next_; ++number) {
@@ -83,8 +80,8 @@ private:
 
     static constexpr std::uint64_t least_used = 1024;
 
-    std::vector<Nanoseconds> times_;   ///< send times, in a ring whose size is a power of two
-    std::uint64_t used_ = least_used;  ///< the used part of the ring
+    std::vector<Nanoseconds> times_;   ///< send times; the size is a power of two
+    std::uint64_t used_ = least_used;  ///< the part of the ring in use
     std::uint64_t first_ = 0;
     std::uint64_t next_ = 0;
 };

@@ -31,7 +31,7 @@ public:
 
     Nanoseconds interval_length_ns() const { return intervals_.length_ns(); }
 
-    /// Runs one phase at this rate. `found` is called with each interval, and returns whether the intervals are enough.
+    /// `found` is called with each interval, and returns whether the intervals are enough.
     template <typename Found>
     Result<Nanoseconds> phase(double rate_per_s, Nanoseconds longest_ns, Nanoseconds interval_ns, bool live,
                               Found&& found) {
@@ -49,8 +49,7 @@ public:
     const Histogram& from_send() const { return from_send_; }  ///< latencies, measured from the actual send time
     /// The messages that the transport accepted only after a delay.
     std::uint64_t held_back() const { return held_back_; }
-    /// Whether the transport accepted every message at once. The last message counts too, even if it was never
-    /// accepted.
+    /// Also returns false if the last message was never accepted.
     bool took_all_at_once() const { return held_back_ == 0 && !refused_last_; }
     std::uint64_t instances_heard() const { return newest_.heard(); }
 
@@ -62,15 +61,14 @@ public:
     }
 
 private:
-    /// Over a lossy transport, messages without an answer count as lost when nothing has arrived for this time after
-    /// the last message.
+    /// Over a lossy transport, messages without an answer count as lost after this time without any answer.
     static constexpr Patience drain_silence{1000};
 
     /// How often the publisher checks, after the planned end, whether all answers have arrived.
     static constexpr Nanoseconds short_pulse_ns = 1'000'000;
 
-    /// Sends messages for `longest_ns`, or until the intervals are enough. Then takes the outstanding answers. After
-    /// that, the current record holds the last interval.
+    /// Ends early if the intervals are enough. Then takes the outstanding answers. After that, the current record holds
+    /// the last interval.
     Result<Nanoseconds> send_and_take(Nanoseconds longest_ns, Nanoseconds interval_ns) {
         const Nanoseconds start = now_ns();
         const Nanoseconds planned_end = start + longest_ns;
@@ -125,29 +123,26 @@ private:
         newest_.restart(next_index_);
     }
 
-    /// Whether an answer is still missing. An answer with an unreadable number counts as one of the missing answers.
-    /// Over a reliable transport, a duplicate counts as one too: it can only be the answer to a message that is no
-    /// longer remembered.
+    /// An answer with an unreadable number counts as one of the missing answers. Over a reliable transport, a duplicate
+    /// counts as one too: it can only be the answer to a message that is no longer remembered.
     bool awaited() const {
         const std::uint64_t forgotten = lossy() ? 0 : faults_.duplicated;
         return answered_ + unreadable_ + forgotten < sent_;
     }
 
-    /// Whether no answer is awaited and no message is pending.
     bool idle() const { return !awaited() && !pending_; }
 
     bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
 
-    /// Returns true when all messages without an answer can be counted as lost. If this process was stopped for a
-    /// while, answers may be waiting in the transport. So silence is measured only while this process looks for
-    /// answers.
+    /// Returns true when all messages without an answer count as lost. Silence is measured only while this process
+    /// looks for answers: if it was stopped for a while, answers may be waiting in the transport.
     Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) {
         if (lossy()) return all_sent && silence_.passed();
         if (silence_ns < to_nanoseconds(side_.limit())) return false;
         return Error{"take: no answer within the time limit"};
     }
 
-    /// Sends or takes a message. If neither is possible, waits. Returns done if a message was sent or taken.
+    /// Waits if it can neither send nor take a message. Returns done if a message was sent or taken.
     Result<Done> step(bool enough, Nanoseconds next_pulse) {
         auto moved = enough ? take() : turn();
         if (is_not_yet_done(moved)) moved = rest(next_pulse);
@@ -155,7 +150,7 @@ private:
         return moved;
     }
 
-    /// Sends a message if one is due, and takes an answer if one has arrived. Returns not_yet if it could do neither.
+    /// Returns not_yet if no message is due and no answer has arrived.
     Result<Done> turn() {
         const auto sent = send_if_due();
         if (!sent.has_value()) return sent.error();
@@ -164,9 +159,9 @@ private:
         return done_if(*sent == Done::yes || *taken == Done::yes);
     }
 
-    /// Waits, because no message is due and no answer has arrived. Both sides may share one core, so each must let the
-    /// other run. A side that has polled for long without success yields the core. A side that sleeps does so until an
-    /// answer arrives or a message is due, but not beyond `limit_ns`. Returns done if an answer arrived.
+    /// Both sides may share one core, so each must let the other run. A side that has polled for long without success
+    /// yields the core. A side that sleeps does so until an answer arrives or a message is due, but not beyond
+    /// `limit_ns`. Returns done if an answer arrived.
     Result<Done> rest(Nanoseconds limit_ns) {
         const Waiting waiting = side_.options.waiting;
         if (waiting != Waiting::block && !polled_in_vain()) {
@@ -191,7 +186,6 @@ private:
         return in_vain_;
     }
 
-    /// A side that polls after sleeping wakes this much earlier.
     Nanoseconds early_ns() const { return side_.options.waiting == Waiting::block ? 0 : polled_before_time_ns; }
 
     Result<Done> sleep(Nanoseconds limit_ns) {
@@ -229,7 +223,7 @@ private:
         return Done::yes;
     }
 
-    /// The pending message was sent: either the transport says so, or its answer has arrived.
+    /// Called when the transport has accepted the pending message, or when its answer has arrived.
     void count_sent() {
         is_counted_ = true;
         if (is_held_back_) ++held_back_;
@@ -273,25 +267,25 @@ private:
     std::size_t instances_;
     double rate_per_s_ = 0;
     Schedule schedule_;
-    std::uint64_t planned_ = 0;      ///< messages planned for this phase
-    std::uint64_t sent_ = 0;         ///< messages sent in this phase
+    std::uint64_t planned_ = 0;
+    std::uint64_t sent_ = 0;
     std::uint64_t first_index_ = 0;  ///< the first message of this phase, by its index among all messages
-    std::uint64_t next_index_ = 0;   ///< the index of the next message, which may be pending
+    std::uint64_t next_index_ = 0;   ///< of the next message, which may be pending
     Newest newest_;
     std::optional<Loan> pending_;  ///< a message that the transport has not accepted yet
     Nanoseconds pending_since_ns_ = 0;
-    bool is_held_back_ = false;  ///< whether the transport did not accept the pending message at once
-    bool is_counted_ = false;    ///< whether the pending message already counts as sent
+    bool is_held_back_ = false;
+    bool is_counted_ = false;  ///< the pending message already counts as sent
     std::uint64_t held_back_ = 0;
-    bool refused_last_ = false;  ///< whether the transport never accepted the last message
+    bool refused_last_ = false;  ///< the transport never accepted the last message
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Outstanding outstanding_;
-    std::uint64_t answered_ = 0;    ///< the number of answers in this phase
-    std::uint64_t unreadable_ = 0;  ///< the number of answers with an unreadable number
+    std::uint64_t answered_ = 0;    ///< in this phase
+    std::uint64_t unreadable_ = 0;  ///< answers with an unreadable number
     std::uint64_t idle_turns_ = 0;
     Nanoseconds idle_since_ns_ = 0;   ///< approximate
-    bool in_vain_ = false;            ///< whether polling has had no success for a long time
+    bool in_vain_ = false;            ///< polling has had no success for a long time
     Silence silence_{drain_silence};  ///< used after the last message, if the transport is lossy
     std::uint64_t corrupted_ = 0;
     Faults faults_;
@@ -300,7 +294,6 @@ private:
     Histogram lateness_;
 };
 
-/// Runs the warm-up at this rate.
 inline Result<void> warm_up(const Side& side, Pacer& pacer, std::size_t payload_bytes, double rate_per_s) {
     SteadyRule rule{side.options.warmup_s};
     std::uint64_t messages = 0;

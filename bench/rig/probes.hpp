@@ -12,9 +12,9 @@
 
 namespace tacholog {
 
-/// Selects the probes by their index among all messages: one of each `every` messages. With a fixed offset, the probes
-/// could always hit the same few instances. This happens if `every` and the number of instances have a common divisor.
-/// Therefore the offset increases by one after each lcm(every, instances) messages, so that every instance has probes.
+/// Selects the probes by their index among all messages: one of each `every` messages. With a fixed offset, they could
+/// always hit the same few instances, if `every` and the number of instances have a common divisor. So the offset
+/// increases by one after each lcm(every, instances) messages, and every instance has probes.
 class ProbePlan {
 public:
     ProbePlan(std::uint64_t every, std::uint64_t instances)
@@ -22,11 +22,10 @@ public:
 
     bool includes(std::uint64_t index) const { return index % every_ == shift_at(index); }
 
-    /// Each `every` messages form a group. Returns the number of the group that contains this index, counted from 0.
-    /// Each group has one probe, so this is also the number of the probe.
+    /// The number of the group of `every` messages that contains this index. Each group has one probe, so this is also
+    /// the number of the probe.
     std::uint64_t probe_at(std::uint64_t index) const { return index / every_; }
 
-    /// The first probe at this index or later.
     std::uint64_t first_from(std::uint64_t index) const {
         return probe_at(index) + (index % every_ > shift_at(index) ? 1 : 0);
     }
@@ -52,7 +51,7 @@ public:
 
     bool active() const { return side_.options.probe_every > 0; }
 
-    /// Starts a phase whose first message has this index among all messages.
+    /// `index` is the index of the first message of the phase among all messages.
     void begin(std::uint64_t index) {
         if (!active()) return;
         first_ = next_ = plan_.first_from(index);
@@ -65,7 +64,6 @@ public:
 
     bool due(std::uint64_t index) const { return active() && plan_.includes(index); }
 
-    /// Adds the probe that was due. It was passed to the transport at this time.
     void sent(Nanoseconds time_ns) {
         outstanding_.sent(time_ns);
         ++next_;
@@ -73,7 +71,7 @@ public:
 
     bool awaited() const { return round_trips_.count() + unreadable_ < count(); }
 
-    /// Receives one answer. Returns not_yet if no answer has arrived.
+    /// Returns not_yet if no answer has arrived.
     Result<Done> take(Patience patience) {
         const auto sample = answers_->take(patience);
         if (!sample) return sample.error();
@@ -97,7 +95,6 @@ public:
         return Done::yes;
     }
 
-    /// Takes all answers that have arrived.
     Result<void> take_all() {
         while (awaited()) {
             const auto taken = take(Patience{0});
@@ -107,7 +104,7 @@ public:
         return {};
     }
 
-    /// Waits for the outstanding answers. Over a lossy transport, waits only until nothing has arrived for some time.
+    /// Over a lossy transport, waits only until nothing has arrived for some time.
     Result<void> drain() {
         constexpr Patience drain_silence{500};
         const bool lossy = side_.transport.reliability == Reliability::best_effort;
@@ -122,7 +119,6 @@ public:
         return {};
     }
 
-    /// The number of probes in this phase.
     std::uint64_t count() const { return next_ - first_; }
     const Histogram& round_trips() const { return round_trips_; }
     /// The number of instances with at least one answered probe.
@@ -141,13 +137,13 @@ private:
     std::uint64_t instances_;
     ProbePlan plan_;
     Newest newest_;
-    std::uint64_t first_ = 0;  ///< the first probe of this phase
+    std::uint64_t first_ = 0;
     std::uint64_t next_ = 0;
     Outstanding outstanding_;
     Histogram round_trips_;
     Faults faults_;
     std::uint64_t corrupted_ = 0;
-    std::uint64_t unreadable_ = 0;  ///< the number of answers with an unreadable number
+    std::uint64_t unreadable_ = 0;  ///< answers with an unreadable number
 };
 
 }  // namespace tacholog

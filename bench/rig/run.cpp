@@ -31,7 +31,6 @@ namespace {
 
 constexpr int default_port = 7420;
 
-/// If the error is about the default control port, adds that this port is the default.
 Error with_origin_of_port(Error error, const Options& options) {
     if (options.port < 0 && options.role != Role::both && error.code == Code::control_port)
         error.text += "; " + std::to_string(default_port) + " is the default of --port";
@@ -43,15 +42,14 @@ void complain(const std::string& text) {
     std::cerr << "perftest: " + shown(text) + "\n" << std::flush;
 }
 
-/// A random secret. It is never 0, because 0 means that there is none.
+/// The secret is never 0, because 0 means that there is none.
 std::uint64_t new_secret() {
     std::random_device random;
     return (std::uint64_t{random()} << 32 | random()) | 1U;
 }
 
-/// The secret of sides that are started separately. The user gives the same text to both sides, in an environment
-/// variable, because all users of a host can read the options of a process. Both sides compute this number from it, by
-/// FNV-1a.
+/// This secret is for sides that are started separately. The user gives the same text to both sides, in an environment
+/// variable, because all users of a host can read the options of a process. The number is the FNV-1a hash of the text.
 std::uint64_t told_secret() {
     const char* const told = std::getenv("TACHOLOG_SECRET");
     if (told == nullptr) return 0;
@@ -61,11 +59,11 @@ std::uint64_t told_secret() {
     return value;
 }
 
-/// Writes to the log why the run ends. It is called if a call of the library does not return.
+/// Writes to the log why the run ends, if a call of the library does not return.
 using LastWords = std::function<void(const Error&)>;
 
-/// Watches the peers in `others`. If one of them has died, this side ends, even if a call of the library blocks for
-/// ever. Returns nullptr if calls of this library never do that.
+/// If one of the peers has died, this side ends, even if a call of the library blocks for ever. Returns nullptr if
+/// calls of this library never do that.
 std::unique_ptr<PeerWatch> watch(const Transport& transport, std::span<const Control> others, const LastWords& say) {
     if (!transport.may_wait_for_the_dead) return nullptr;
     return std::make_unique<PeerWatch>(others, [&transport, &say](const std::string& peer) {
@@ -77,7 +75,7 @@ std::unique_ptr<PeerWatch> watch(const Transport& transport, std::span<const Con
 /// How a subscriber identifies itself to the publisher.
 struct Introduction {
     std::size_t wish = 0;        ///< the number of the subscriber that it asks for; 0: any
-    std::uint64_t secret = 0;    ///< a secret that only the subscribers of this run know
+    std::uint64_t secret = 0;    ///< known only to the subscribers of this run
     std::string companion = {};  ///< the address of the companion program of this process, if there is one
     LastWords last_words = [](const Error&) {};
 };
@@ -97,9 +95,8 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
     return explained(without_exceptions(run_it), {&*control, 1});
 }
 
-/// What the publisher's process has created itself: its companion program, and the secret for its subscribers.
 struct Own {
-    const Companion* companion;  ///< the companion program; nullptr: there is none
+    const Companion* companion;  ///< nullptr: there is none
     LastWords last_words;
     std::uint64_t secret = 0;
     std::function<bool()> cannot_complete = [] { return false; };
@@ -121,7 +118,7 @@ Result<void> publish_and_run(const Options& options, const Transport& transport,
     return explained(without_exceptions([&] { return run_publisher(side); }), subscribers);
 }
 
-/// Starts the subscribers, each as a process of its own, with the names that they have in the log.
+/// Each subscriber is a process of its own, with the name that it has in the log.
 template <typename Work>
 Result<std::vector<Child>> start_all(const Options& options, Work&& work) {
     std::vector<Child> children;
@@ -203,16 +200,14 @@ Result<void> run_threads(const Run& run, const Listener& listener) {
     return published && failed != ends.end() ? *failed : published;
 }
 
-/// The reliability for the log. A run that drops messages for slow subscribers is best effort, even over a transport
-/// that loses nothing.
+/// A run that drops messages for slow subscribers is best effort, even over a transport that loses nothing.
 std::string reliability_of(const Options& options, const Transport& transport) {
     const bool everything =
         transport.reliability == Reliability::reliable && options.audience.slow == SlowSubscriber::block;
     return everything ? "reliable" : "best-effort";
 }
 
-/// What happens if a subscriber is slow, for the log. Empty if the transport never waits for a subscriber, because the
-/// user then has no choice.
+/// The text is empty if the transport never waits for a subscriber, because the user then has no choice.
 std::string slow_subscriber_of(const Options& options, const Transport& transport) {
     return transport.reliability == Reliability::reliable ? std::string{to_text(options.audience.slow)} : "";
 }
@@ -222,7 +217,7 @@ std::string_view to_text(Reach reach) {
     return reach == Reach::host ? "host" : "process";
 }
 
-/// Writes the head of a log. Returns the kernel's counters before the run.
+/// Returns the kernel's counters before the run.
 PathCounters write_head(const Run& run) {
     const auto& [options, transport, build, stop, log, companion] = run;
     log.write(build);
@@ -238,8 +233,7 @@ PathCounters write_head(const Run& run) {
     return read_path_counters();
 }
 
-/// Writes how much the counters of the kernel have grown since the log was begun. They show whether the data really
-/// took the network path that the log states.
+/// The growth of the kernel's counters shows whether the data really took the network path that the log states.
 void write_path(const Run& run, const PathCounters& before) {
     const Path path = path_between(before, read_path_counters());
     if (!path.counters.empty()) run.log.write(path);
@@ -252,7 +246,6 @@ void write_path(const Run& run, const PathCounters& before) {
     if (const std::string words = words_of_fallback(way); !words.empty()) run.log.write(Note{words});
 }
 
-/// Writes the end of a log: errors if there were any, then the outcome. Returns the exit status.
 int conclude(const Run& run, const Result<void>& done, const PathCounters& before) {
     Log& log = run.log;
     if (!done) {
@@ -277,7 +270,6 @@ int control_port(const Options& options) {
     return options.role == Role::both ? 0 : default_port;
 }
 
-/// Runs the subscribers as forked processes.
 int run_forked(const Run& run, const Listener& listener) {
     const std::uint64_t secret = new_secret();
     // Forks before anything is written: otherwise each process would write the buffered output again.
@@ -294,7 +286,7 @@ int run_forked(const Run& run, const Listener& listener) {
     return conclude(run, run_processes(run, listener, *children, secret), before);
 }
 
-/// Runs the role of this process. The head of the log is written after everything else is set up.
+/// The head of the log is written after everything else is set up.
 int run_role(const Run& run) {
     const auto& [options, transport, build, stop, log, companion] = run;
     const int port = control_port(options);
@@ -314,7 +306,7 @@ int run_role(const Run& run) {
                     before);
 }
 
-/// Opens the log: `file`, or standard output.
+/// Without a file name, the log is standard output.
 Result<Log> open_log(const std::string& output, std::ofstream& file) {
     const std::string name = "--output " + output;
     if (output == "-") return Log{name, std::cout};
@@ -346,7 +338,6 @@ Result<std::unique_ptr<Companion>> prepare(const Options& options, const Transpo
     return companion;
 }
 
-/// Returns an error if the options cannot be carried out.
 Result<void> refused(const Options& options, const Transport* transport) {
     if (const auto wrong = objection(options, transport)) return Error{*wrong};
     for (const auto& [role, cpus] : {std::pair{"pub", options.cpu_pub}, std::pair{"sub", options.cpu_sub}}) {

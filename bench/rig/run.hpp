@@ -7,7 +7,7 @@
 
 namespace tacholog {
 
-/// Does what the options ask for. Returns the exit status: 0 measured, 1 failed, 2 not possible with these options.
+/// Returns the exit status: 0 measured, 1 failed, 2 not possible with these options.
 int run(const Options& options, const Build& build);
 
 }  // namespace tacholog

@@ -11,7 +11,7 @@ namespace tacholog {
 
 class Schedule {
 public:
-    /// As fast as possible.
+    /// Messages are sent as fast as possible.
     explicit Schedule(Nanoseconds start_ns) : start_ns_(start_ns) {}
 
     /// Message i is due at start + i * period, however late the messages before it were sent. A sender that is late
@@ -29,17 +29,15 @@ public:
         return start_ns_ + static_cast<Nanoseconds>(static_cast<double>(index) * period_ns_);
     }
 
-    /// How many messages may be sent at once. The first of them is message `index`, which is due now.
+    /// Returns how many messages may be sent at once. The first of them is message `index`, which is due now.
     std::uint64_t begin(std::uint64_t index, Nanoseconds now) {
         if (bursts_.messages == 0) return period_ns_ > 0 ? 1 : UINT64_MAX;
         if (!is_in_burst(index)) next_burst_ns_ = now + bursts_.recovery_ns;
         return bursts_.messages - index % bursts_.messages;
     }
 
-    /// Whether message `index` belongs to the same burst as the message before it.
     bool is_in_burst(std::uint64_t index) const { return bursts_.messages > 0 && index % bursts_.messages > 0; }
 
-    /// How many messages of a rate are due before this time.
     std::uint64_t due_before(Nanoseconds end_ns) const {
         auto count =
             static_cast<std::uint64_t>(static_cast<double>(std::max<Nanoseconds>(0, end_ns - start_ns_)) / period_ns_);
@@ -49,9 +47,9 @@ public:
 
 private:
     Nanoseconds start_ns_;
-    double period_ns_ = 0;           ///< the time between two messages; 0: messages are sent as fast as possible
-    Demand bursts_ = {0, 0};         ///< 0: bursts are not used
-    Nanoseconds next_burst_ns_ = 0;  ///< the earliest time at which the next burst may start
+    double period_ns_ = 0;    ///< the time between two messages; 0: messages are sent as fast as possible
+    Demand bursts_ = {0, 0};  ///< 0: bursts are not used
+    Nanoseconds next_burst_ns_ = 0;
 };
 
 }  // namespace tacholog

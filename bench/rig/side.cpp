@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::size_t longest_companion = 4096;
 
-/// Writes a note if both sides share one CPU: they then run in turn, and the result mainly shows how the kernel
-/// schedules them.
+/// Two sides on one CPU run in turn, so the result mainly shows how the kernel schedules them.
 void tell_if_one_cpu(const Side& side, const std::string& own, const std::string& theirs) {
     const bool is_one = own.find_first_not_of("0123456789") == std::string::npos;
     if (side.options.role != Role::both || !is_one || own != theirs) return;
@@ -28,7 +27,7 @@ SideCpus cpus_of(std::vector<int> allowed, std::size_t threads) {
     return {boot_identity(), std::move(allowed), allowed_cpus(), threads};
 }
 
-/// Writes a note if intervals are kept until the end of a phase, because this changes their lengths and times.
+/// Intervals that are kept until the end of a phase have other lengths and times.
 void tell_placement(const Side& side, const std::string& where) {
     if (side.placement.live) return;
     side.tell(Note{"reporting" + where +
@@ -110,7 +109,7 @@ Result<Placement> pin_subscriber(const Side& side) {
     return placement;
 }
 
-/// Both sides must read the same clock, because one-way latency is the difference between two readings.
+/// One-way latency is the difference between two readings of the same clock.
 Result<void> compare_clocks(const Side& side) {
     if (side.options.basis == Basis::round_trip) return {};
     const auto theirs = side.control.expect(FrameKind::clock, side.limit());
@@ -136,7 +135,6 @@ void tell_resources(const Side& side, std::string_view role, const std::string& 
     side.tell(used);
 }
 
-/// Subtracts the resources that the rig's own work used.
 Resources without(Resources used, const Resources& before, const Resources& after) {
     const auto less = [](auto& from, auto earlier, auto later) { from -= std::min(from, later - earlier); };
     less(used.user_ns, before.user_ns, after.user_ns);
@@ -146,7 +144,6 @@ Resources without(Resources used, const Resources& before, const Resources& afte
     return used;
 }
 
-/// Runs a case, and measures the resources that it used.
 template <typename Run>
 Result<Resources> measure_usage(const Side& side, Run&& run) {
     const UsageOf counted = counted_for(side);
@@ -161,8 +158,7 @@ Result<Resources> measure_usage(const Side& side, Run&& run) {
     return counted == UsageOf::thread ? used : without(used, before, side.monitor->used());
 }
 
-/// Writes the total cost of one case. With several subscribers, several publishers or batches, it writes nothing,
-/// because such results have no row for the cost.
+/// With several subscribers, several publishers or batches, results have no row for the cost.
 void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vector<Frame>& theirs) {
     const bool is_plain = theirs.size() == 1 && side.options.publishers == 1 && !side.options.batch_bytes;
     const bool is_known = side.companion_pid <= 0 || cost.companion_ns;
@@ -221,14 +217,12 @@ Result<void> hear_of_run(Side& side) {
     return {};
 }
 
-/// Whether both sides have agreed to measure this case. This must be known first, because the next step allocates
-/// memory for the size of the case.
+/// Must be checked first, because the next step allocates memory for the size of the case.
 bool agreed(const Side& side, const Frame& open) {
     const auto known = cases(side.options);
     return std::find(known.begin(), known.end(), read_frame<OpenFrame>(open).measured) != known.end();
 }
 
-/// Whether the subscriber answers every message in this test.
 bool is_answered(Test test) {
     return test == Test::latency || test == Test::sustain;
 }

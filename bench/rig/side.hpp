@@ -24,18 +24,18 @@ struct Side {
     Log* log;  ///< nullptr: this is a subscriber, and its publisher writes the log for both
     /// At the publisher: the channels to all subscribers, of which `control` is the first.
     std::span<Control> subscribers = {};
-    std::string name = {};       ///< at a subscriber: its name, if there are several
+    std::string name = {};       ///< at a subscriber, if there are several
     Placement placement = {};    ///< known after the sides have exchanged their CPUs
-    Monitor* monitor = nullptr;  ///< the monitor, which uses the control channel and the log during a phase
+    Monitor* monitor = nullptr;  ///< uses the control channel and the log during a phase
     std::string companion = {};  ///< the address of the companion program of the run, if there is one
-    pid_t companion_pid = 0;     ///< the process of the companion program, if the publisher's process has started it
+    pid_t companion_pid = 0;     ///< set if the publisher's process has started the companion program
     /// A random number, the same on all sides; part of the channel names, see Topic::channel.
     std::uint64_t run_number = 0;
     std::size_t case_number = 0;  ///< the number of cases opened so far, including the current one
 
     Patience limit() const { return limit_of(options); }
 
-    /// The name of a subscriber in the log; empty if there is only one.
+    /// The name in the log; empty if there is only one subscriber.
     std::string participant(std::size_t subscriber) const {
         return subscribers.size() > 1 ? subscribers[subscriber].peer() : "";
     }
@@ -47,7 +47,6 @@ struct Side {
         return {};
     }
 
-    /// Receives one frame of this kind from each subscriber.
     Result<std::vector<Frame>> expect_all(FrameKind kind) const {
         std::vector<Frame> frames;
         for (Control& one : subscribers) {
@@ -63,10 +62,8 @@ struct Side {
         return peer.error("no answer from " + peer.peer() + " within the time limit");
     }
 
-    /// Whether the rig yields the CPU while it waits.
     Yield yield() const { return placement.shared ? Yield::yes : Yield::no; }
 
-    /// The control channels of this side.
     std::span<Control> peers() const { return subscribers.empty() ? std::span{&control, 1} : subscribers; }
 
     IntervalPlan intervals(std::size_t most_kept) const {
@@ -74,8 +71,7 @@ struct Side {
                               most_kept);
     }
 
-    /// The longest time that a phase can take. The other side must follow the protocol: each side waits for the other
-    /// no longer than its time limit.
+    /// The other side must follow the protocol: each side waits for the other no longer than its time limit.
     double longest_phase_s() const {
         constexpr double longest_warm_up_s = 30;
         constexpr double drain_s = 5;
@@ -83,8 +79,8 @@ struct Side {
                drain_s;
     }
 
-    /// An upper limit for the number of intervals in one phase. A subscriber that follows the protocol reports fewer.
-    /// Its intervals begin with the first message, and end when the publisher has ended.
+    /// A subscriber that follows the protocol reports fewer intervals. They begin with the first message, and end when
+    /// the publisher has ended.
     std::uint64_t most_intervals() const {
         constexpr double shortest_s = 0.001;
         constexpr double reserve_s = 60;
@@ -126,11 +122,10 @@ inline std::size_t messages_between_looks(std::size_t payload_bytes) {
     return std::clamp<std::size_t>(bytes_a_look / payload_bytes, 1, most_messages_a_look);
 }
 
-/// Opens the channels of one case on the publisher's side (messages out, answers in), and waits until the peer is
-/// ready.
+/// The publisher's side sends messages and receives answers. This waits until the peer is ready.
 Result<Channels> open_channels_as_publisher(const Side& side, const Case& measured);
 
-/// Opens the channels on the subscriber's side, after the publisher has sent `open`.
+/// Call this after the publisher has sent `open`.
 Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open);
 
 /// Repeats `attempt` until it succeeds, because the transport may be full. After the time limit it returns the error
@@ -151,8 +146,8 @@ Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch,
     return {};
 }
 
-/// Waits until the broker has received all published messages, if there is a broker. Only then may the subscriber be
-/// told that the phase is over.
+/// Waits until the broker, if there is one, has received all published messages. Only then may the subscriber be told
+/// that the phase is over.
 template <typename Watch>
 Result<void> settle(const Options& options, Publisher& publisher, Watch&& watch) {
     return hand_over(
@@ -160,24 +155,23 @@ Result<void> settle(const Options& options, Publisher& publisher, Watch&& watch)
         "publish: the broker has not taken everything within the time limit");
 }
 
-/// Publishes a message. While the transport is full, it checks the monitor.
+/// Checks the monitor while the transport is full.
 inline Result<void> publish(const Side& side, Loan loan) {
     return hand_over(
         side.options, [&](Patience patience) { return loan.publish(patience); }, [&] { return side.monitor->fine(); });
 }
 
-/// The number of instances that number their messages separately: 1 if there is no key.
+/// The number is 1 if there is no key.
 inline std::size_t instances_of(const Side& side) {
     return side.options.instances.value_or(1);
 }
 
-/// The instances from which messages arrived, for a result.
 inline std::optional<Instances> heard(const Side& side, std::uint64_t count) {
     if (!side.options.instances) return std::nullopt;
     return Instances{*side.options.instances, count};
 }
 
-/// Ends a payload size of a latency test on the publisher's side.
+/// The publisher's side of a latency test calls this.
 inline Result<void> end_of_size(const Side& side) {
     if (auto sent = side.control.send({FrameKind::size_end}); !sent) return sent.error();
     const auto theirs = side.control.expect(FrameKind::size_end, side.limit());

@@ -107,8 +107,7 @@ private:
         return std::all_of(intakes_.begin(), intakes_.end(), [](const auto& intake) { return intake.complete(); });
     }
 
-    /// Checks what the monitor has received from the publisher. Returns true if messages of this phase are missing, and
-    /// are no longer expected.
+    /// Returns true if messages of this phase are missing, and are no longer expected.
     Result<bool> silent_for_good(bool taken, Silence& silence) {
         if (auto fine = side_.monitor->fine(); !fine) return fine.error();
         learn_end();
@@ -151,7 +150,6 @@ private:
         for (std::size_t at = 0; at < intakes_.size(); ++at) intakes_[at].end = heard_ends_[at];
     }
 
-    /// Sends the counts of the previous phase, if there was one.
     Result<void> send_counts() {
         for (const PhaseDoneFrame& counts : std::exchange(counts_, {})) {
             if (auto sent = side_.control.send(frame_of(counts)); !sent) return sent;
@@ -161,13 +159,13 @@ private:
 
     const Side& side_;
     Record<Check> record_;
-    std::vector<Intake<Check>> intakes_;  ///< one intake for each publisher
-    bool ended_ = false;                  ///< whether the measuring thread knows that the publisher has ended the phase
+    std::vector<Intake<Check>> intakes_;  ///< one for each publisher
+    bool ended_ = false;                  ///< the measuring thread knows that the publisher has ended the phase
     /// Whether the monitor knows that the publisher has ended the phase; set after heard_ends_.
     std::atomic<bool> heard_end_{false};
     std::vector<std::uint64_t> heard_ends_;  ///< for each publisher, the end of the phase that the monitor has received
     std::vector<PhaseDoneFrame> counts_;     ///< the counts of the last phase, until they are sent
-    std::uint64_t frames_ = 0;               ///< the number of received frames when the monitor was last checked
+    std::uint64_t frames_ = 0;               ///< received frames when the monitor was last checked
 };
 
 template <template <typename> typename Record>

@@ -11,7 +11,7 @@
 
 namespace tacholog {
 
-/// The median latency, by which the seconds of a warm-up are compared; 0 if there are no latencies.
+/// The median compares the seconds of a warm-up. It is 0 if there are no latencies.
 inline double median_of(const Histogram& histogram) {
     return histogram.count() > 0 ? static_cast<double>(histogram.value_at_rank((histogram.count() + 1) / 2)) : 0;
 }
@@ -20,7 +20,6 @@ class SteadyRule {
 public:
     explicit SteadyRule(std::optional<double> fixed_s) : fixed_s_(fixed_s) {}
 
-    /// The longest time that the warm-up can take.
     Nanoseconds longest_ns() const { return fixed_s_ ? to_nanoseconds(*fixed_s_) : give_up_s * nanoseconds_per_second; }
 
     /// Call this after each second. `value` is the median round trip or the rate of this second. `messages` and

@@ -20,7 +20,7 @@ Bound classify(const Tried& tried, double duration_sum_s, double exceed_ratio) {
 
 SustainSearch::SustainSearch(const SustainPlan& plan) : plan_(plan) {}
 
-/// If `full_length` is false, the search is narrowing the interval of rates. Then one short trial is enough to decide
+/// If `full_length` is false, the search is narrowing the interval of rates: one short trial is then enough to decide
 /// about a rate, and full-length trials count like short ones.
 Bound SustainSearch::bound_of(const Tried& tried, bool full_length) const {
     if (full_length) return classify(tried, plan_.full_s * plan_.trials, plan_.exceed_ratio);
@@ -81,7 +81,6 @@ std::optional<TrialOrder> SustainSearch::next() const {
             return short_trial(std::min(rounded_rate(*found.lower * coarse_step), plan_.rates.most_per_s));
         if (const auto rate = narrower(found)) return short_trial(*rate);
     }
-    // An undecided rate is measured until it is decided.
     for (const auto& [rate, tried] : rates_) {
         if (tried.full_passed_s + tried.full_missed_s > 0 && bound_of(tried, true) == Bound::undecided)
             return TrialOrder{rate, plan_.full_s, true};

@@ -32,8 +32,7 @@ namespace tacholog {
 
 enum class Bound { undecided, lower, upper };
 
-/// The load classification of RFC 9971: whether these trials make a rate a lower or an upper bound. Both need trials of
-/// `duration_sum_s` in total.
+/// The load classification of RFC 9971. Both bounds need trials of `duration_sum_s` in total.
 Bound classify(const Tried& tried, double duration_sum_s, double exceed_ratio);
 
 /// Decides which trial is next.
@@ -41,9 +40,8 @@ class SustainSearch {
 public:
     explicit SustainSearch(const SustainPlan& plan);
 
-    /// The next trial; nothing if the search is over.
+    /// Returns nothing if the search is over.
     std::optional<TrialOrder> next() const;
-    /// Adds the outcome of the last trial.
     void add(const TrialOrder& trial, bool passed);
     Sustained result() const;
 
@@ -55,8 +53,7 @@ private:
 
     Bound bound_of(const Tried& tried, bool full_length) const;
     Bounds bounds(bool full_length) const;
-    /// The next rate to try within this interval of rates; nothing if the interval is narrow enough, or cannot be
-    /// divided.
+    /// Returns nothing if the interval is narrow enough, or cannot be divided.
     std::optional<double> narrower(const Bounds& bounds) const;
     /// The rate of the next full-length trial, for the interval that short trials have found.
     std::optional<double> confirming(const Bounds& found) const;

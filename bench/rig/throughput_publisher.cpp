@@ -13,8 +13,8 @@
 namespace tacholog {
 namespace {
 
-/// The counts of one subscriber in one phase, from its `phase_done` frame. If there are several publishers, the
-/// subscriber sends such a frame for each of them.
+/// The counts of one subscriber in one phase. If there are several publishers, it sends one `phase_done` frame for each
+/// of them.
 struct Counted {
     std::uint64_t received = 0;
     Faults faults;
@@ -30,7 +30,7 @@ struct Counted {
     }
 };
 
-/// The counts of all subscribers, or of all publishers, together.
+/// Adds the counts of all subscribers, or of all publishers.
 Aggregate sum_of(const std::vector<Counted>& all) {
     Aggregate sum;
     sum.instances = all.front().instances;
@@ -55,8 +55,8 @@ Aggregate sum_of(const std::vector<Counted>& all) {
     return sum;
 }
 
-/// How much longer the publisher waits for the counts. The subscribers send them only after they have received nothing
-/// for some time, because until then more messages may arrive.
+/// The subscribers send their counts only after they have received nothing for some time, because until then more
+/// messages may arrive.
 constexpr Patience drain_allowance{5000};
 
 class Streamer {
@@ -124,7 +124,7 @@ private:
         return {};
     }
 
-    /// How many messages several publishers have sent together, and the longest of their durations.
+    /// Returns the total of the messages, and the longest duration.
     static Sent sum_of(const std::vector<Sent>& all) {
         Sent sum;
         for (const Sent& one : all) {
@@ -160,9 +160,9 @@ private:
         }
     }
 
-    /// Reports that no message arrived. This is usually an error, because nothing shows that a message can arrive at
-    /// all. It is a result, not an error, if the transport may lose messages and other messages did arrive. These may
-    /// have filled a shared queue, such as that of a broker.
+    /// Silence is usually an error, because nothing shows that a message can arrive at all. It is a result if the
+    /// transport may lose messages and other messages did arrive: they may have filled a shared queue, such as that of
+    /// a broker.
     void report_silence(const std::string& what, bool others_arrived) {
         const std::string text = std::string{to_text(side_.options.test)} + " over " +
                                  std::string{side_.transport.name} + ": none of " + what;
@@ -228,8 +228,7 @@ private:
         }
     }
 
-    /// Tells the subscribers that all messages of this phase were sent. Then waits for their counts. Each subscriber
-    /// sends one frame with counts for each publisher.
+    /// Each subscriber sends one frame with counts for each publisher.
     Result<std::vector<PhaseDoneFrame>> end_phase() {
         PhaseEndFrame end;
         for (const Writer& writer : writers_) end.ends.push_back(writer.written());
@@ -265,9 +264,9 @@ private:
         }
     }
 
-    /// A subscriber that has sent its counts waits for the next frame, but no longer than its time limit. Another
-    /// subscriber may need more time. Therefore the waiting subscribers get `alive` frames. The slower subscriber gets
-    /// none, because it would expect more messages after such a frame.
+    /// A subscriber that has sent its counts waits for the next frame, but no longer than its time limit. It gets
+    /// `alive` frames while another subscriber needs more time. The slower one gets none, because it would expect more
+    /// messages after such a frame.
     Result<void> tell_who_is_done(const std::vector<std::vector<PhaseDoneFrame>>& counts, Nanoseconds& next_ns) {
         const Nanoseconds now = now_ns();
         if (now < next_ns) return {};
@@ -318,7 +317,6 @@ private:
         return sent;
     }
 
-    /// Sends from all publishers at the same time.
     Result<std::vector<Sent>> stream(Nanoseconds longest_ns) {
         std::vector<Result<Sent>> ends(writers_.size(), Sent{});
         std::atomic<State> state{State::running};
@@ -345,7 +343,7 @@ private:
 
     enum class State { running, enough, failed };
 
-    /// Runs the first publisher, whose rate decides when the warm-up is over.
+    /// The rate of the first publisher decides when the warm-up is over.
     Result<Sent> lead(Nanoseconds longest_ns, std::atomic<State>& state) {
         const auto at_pulse = [&](std::uint64_t messages, Nanoseconds elapsed) -> Result<bool> {
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
@@ -394,12 +392,12 @@ private:
     std::optional<Demand> demand_;
     Batches batches_;
     bool measuring_ = false;
-    std::vector<std::uint64_t> intervals_;  ///< the number of intervals that each subscriber has sent in this phase
-    std::uint64_t arrived_ = 0;             ///< the number of messages received by all subscribers in all phases
+    std::vector<std::uint64_t> intervals_;  ///< intervals that each subscriber has sent in this phase
+    std::uint64_t arrived_ = 0;             ///< messages received by all subscribers in all phases
     static constexpr std::size_t warm_up_records = 3;
     HandOver<CountRecord> seconds_;  ///< one record for each second of the warm-up
     Nanoseconds second_start_ns_ = 0;
-    std::uint64_t second_messages_ = 0;  ///< the number of messages sent before the current second began
+    std::uint64_t second_messages_ = 0;  ///< messages sent before the current second began
     std::atomic<bool> enough_{false};
 };
 

@@ -30,7 +30,7 @@ public:
         measured_ = measured;
     }
 
-    /// Takes a limited number of messages from each publisher. Returns not_yet if none arrived within a slice of time.
+    /// Returns not_yet if no message arrived within a slice of time.
     Result<Done> take(Intakes& intakes) {
         const auto read = [this](std::span<const std::byte> bytes) {
             return read_message(bytes, side_.options.handling);
@@ -49,15 +49,14 @@ public:
         return done_if(any);
     }
 
-    /// Hands the current interval over if it has reached its length. Intervals begin with the first message.
+    /// Intervals begin with the first message.
     void pass(Nanoseconds now, const Intakes& intakes) {
         if (!measured_) return;
         if (!intervals_.begun()) begin_intervals(intakes);
         if (intervals_.is_over(now)) intervals_.hand_over(now, so_far(intakes));
     }
 
-    /// Reports the records that were handed over. Called by the monitor's thread during the phase, or by the caller
-    /// after it.
+    /// Called by the monitor's thread during the phase, or by the caller after it.
     Result<void> collect() {
         while (const CountRecord* record = intervals_.oldest()) {
             if (auto reported = report(*record); !reported) return reported;
@@ -111,7 +110,7 @@ private:
         return side_.control.send(frame_of(interval), side_.limit());
     }
 
-    /// Reports the last interval, once the counts of the phase are final.
+    /// Called once the counts of the phase are final.
     Result<void> report_rest(const Intakes& intakes) {
         if (!measured_) return {};
         if (!intervals_.begun()) begin_intervals(intakes);

@@ -10,8 +10,8 @@
 
 namespace tacholog {
 
-/// The messages without an answer in time. The send times of the newest of these messages are remembered, because their
-/// answers may still arrive. The memory is limited, even if no answer arrives.
+/// The messages without an answer in time. Only the send times of the newest are remembered, for answers that still
+/// arrive. So the memory is limited, even if no answer arrives.
 class UnansweredMessages {
 public:
     UnansweredMessages() { sent_.reserve(first_room); }
@@ -22,8 +22,7 @@ public:
         ++lost_;
     }
 
-    /// Returns the time at which this message was sent, and removes the message. Returns nothing if its answer is not
-    /// missing.
+    /// Returns the send time of the message, and removes the message. Returns nothing if its answer is not missing.
     std::optional<Nanoseconds> answered(std::uint64_t index) {
         const auto found = std::lower_bound(sent_.begin(), sent_.end(), index,
                                             [](const Sent& one, std::uint64_t wanted) { return one.index < wanted; });
@@ -36,8 +35,7 @@ public:
 
     void answered_unreadably() { ++unreadable_; }
 
-    /// The number of messages whose answers never arrived. An answer with an unreadable number counts as one of the
-    /// missing answers.
+    /// An answer with an unreadable number counts as one of the missing answers.
     std::uint64_t lost() const { return lost_ - std::min(lost_, unreadable_); }
     /// If there are more unreadable answers than missing answers, the surplus counts as duplicates.
     std::uint64_t duplicated() const { return unreadable_ - std::min(lost_, unreadable_); }
@@ -57,8 +55,8 @@ private:
     static constexpr std::ptrdiff_t most = 65536;
 
     std::vector<Sent> sent_;        ///< in ascending order
-    std::uint64_t lost_ = 0;        ///< the number of messages in the list, and of older ones that were removed from it
-    std::uint64_t unreadable_ = 0;  ///< the number of answers with an unreadable number
+    std::uint64_t lost_ = 0;        ///< messages in the list, and older ones that were removed from it
+    std::uint64_t unreadable_ = 0;  ///< answers with an unreadable number
 };
 
 }  // namespace tacholog

@@ -17,9 +17,9 @@ namespace tacholog {
 /// The messages that one publisher sent in one phase (warm-up, measurement).
 struct Sent {
     std::uint64_t messages = 0;
-    Nanoseconds duration_ns = 0;  ///< the length of the phase
-    Nanoseconds first_ns = 0;     ///< when the first message was passed to the transport
-    /// When the last message was passed to the transport. With batches: when the batch of this message was sent.
+    Nanoseconds duration_ns = 0;
+    Nanoseconds first_ns = 0;  ///< when the first message was passed to the transport
+    /// When the last message, or with batches its batch, was passed to the transport.
     Nanoseconds last_ns = 0;
 
     Nanoseconds first_to_last_ns() const { return last_ns - first_ns; }
@@ -51,7 +51,7 @@ public:
           numbers_(options_.instances.value_or(1)),
           probes_(side, answers_.get()) {}
 
-    /// The number of messages written, in all phases together.
+    /// The number of messages written in all phases.
     std::uint64_t written() const { return numbers_.count(); }
 
     Probes& probes() { return probes_; }
@@ -102,8 +102,7 @@ private:
         return options_.rate_per_s ? Schedule{start, *options_.rate_per_s} : Schedule{start};
     }
 
-    /// Sends the messages that are due next. If they are due later, waits for them, and sends nothing if `limit` comes
-    /// first.
+    /// Waits for the messages that are due next. Sends nothing if `limit` comes before they are due.
     template <typename Watch>
     Result<std::size_t> send_next(Schedule& schedule, std::uint64_t index, Nanoseconds now, Nanoseconds limit,
                                   Watch& watch) {
@@ -153,7 +152,7 @@ private:
             options_, [this, &loan, full = false](Patience) mutable { return send_or_take(*loan, full); }, watch);
     }
 
-    /// One attempt to publish a message. While the transport is full, takes answers between two attempts.
+    /// Takes answers while the transport is full.
     Result<Done> send_or_take(Loan& loan, bool& full) {
         constexpr Patience nap{0.1};
         if (full) {
@@ -162,15 +161,14 @@ private:
         return loan.publish(std::exchange(full, true) ? nap : Patience{0});
     }
 
-    /// Sends the messages that a batch holds back.
     template <typename Watch>
     Result<void> flush(Watch& watch) {
         held_back_ = 0;
         return hand_over(options_, [&](Patience patience) { return publisher_->flush(patience); }, watch);
     }
 
-    /// Sends the messages that a batch holds back, and corrects the time of the last one. Does nothing if no message is
-    /// held back, for example in the pause after a burst: the time is then already right.
+    /// Also corrects the time of the last message. Does nothing if no message is held back, for example in the pause
+    /// after a burst: the time is then already right.
     template <typename Watch>
     Result<void> flush(Sent& sent, Watch& watch) {
         if (held_back_ == 0) return {};
@@ -179,7 +177,7 @@ private:
         return done;
     }
 
-    /// Takes answers until this time, or until no answer is awaited.
+    /// Ends at this time, or when no answer is awaited.
     Result<void> take_answers(Nanoseconds until) {
         BusyPoll poll{Patience{1}, Waiting::busy_poll, yield_};
         while (probes_.awaited()) {
@@ -201,7 +199,7 @@ private:
     std::optional<Demand> demand_;
     std::size_t messages_a_look_;
     std::size_t batch_messages_;
-    std::size_t held_back_ = 0;  ///< the number of messages in an incomplete batch; a full batch is sent as a whole
+    std::size_t held_back_ = 0;  ///< messages in an incomplete batch; a full batch is sent as a whole
     InTurn numbers_;
     Probes probes_;
 };

@@ -14,7 +14,7 @@
 
 namespace tacholog {
 
-/// A peer that wants to join a run with these options must send this text.
+/// A peer must send this text to join a run with these options.
 inline std::string agreement_of(const std::string& line) {
     std::istringstream words{"perftest " + line};
     std::vector<std::string> list{std::istream_iterator<std::string>{words}, {}};

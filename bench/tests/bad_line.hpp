@@ -22,8 +22,7 @@ class BadLine {
 public:
     BadLine(LineFaults faults, std::uint32_t seed) : faults_(faults), random_(seed) {}
 
-    /// Passes this datagram to `deliver` once, twice, or not at all. Or it holds the datagram back until the next one
-    /// has overtaken it.
+    /// Calls `deliver` once, twice, or not at all, or holds the datagram back until the next one has overtaken it.
     template <typename Deliver>
     void carry(Datagram datagram, Deliver&& deliver) {
         if (chance(faults_.lost)) {
@@ -39,8 +38,8 @@ public:
         flush(deliver);
     }
 
-    /// Delivers the datagram that is held back, if there is one. This is called after the next datagram, or when no
-    /// other has arrived for a while.
+    /// Delivers the datagram that is held back. This is called after the next datagram, or when no other has arrived
+    /// for a while.
     template <typename Deliver>
     void flush(Deliver&& deliver) {
         if (!held_.empty()) deliver(std::exchange(held_, {}));

@@ -130,7 +130,7 @@ TEST_P(EveryTransportWithBatches, AFullTransportReportsThisAndLosesNoMessageOfIt
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportWithBatches,
                          testing::ValuesIn(in_ways(transports_with_batches(), every_way)), transport_and_waiting_name);
 
-/// Returns the groups that are not sent yet, as text. Each group is written as OFFSET+BYTES/SEGMENT_BYTES.
+/// Writes each group that is not sent yet as OFFSET+BYTES/SEGMENT_BYTES.
 std::string text_of(const SegmentGroups& groups) {
     std::ostringstream text;
     for (const auto& group : groups.unsent()) {
@@ -192,8 +192,8 @@ TEST(WholeMessage, IsNotReadFromAnotherStreamOrFromAPartOfAMessage) {
     EXPECT_EQ(whole_message(datagram, 7, 31).size(), 0U) << "longer than agreed";
 }
 
-/// The datagrams go to a socket that stands in place of the subscriber's socket. The test receives them there one by
-/// one, and sends them on.
+/// The datagrams go to a socket in place of the subscriber's socket. The test receives them there one by one, and sends
+/// them on.
 TEST(BatchedUdp, LostOrRepeatedDatagramAffectsOnlyItsOwnMessage) {
     const Fd between = open_relay_socket();
     const Topic topic = topic_of(64, 10);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr Patience brief{50};
 
-/// A control channel whose other end is a plain socket, so that a test can send anything.
+/// The other end of the control channel is a plain socket, so that a test can send anything.
 class ControlTest : public testing::Test {
 protected:
     ControlTest() : stop_(Stop::watch()) {
@@ -31,7 +31,6 @@ protected:
         ASSERT_EQ(::send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
     }
 
-    /// The bytes of a frame as they are sent.
     std::string wire(const Frame& frame) {
         EXPECT_TRUE(control_->send(frame));
         std::string bytes(65536, '\0');

@@ -101,7 +101,6 @@ TEST(DemandTable, HasAtMostAThousandPairs) {
     EXPECT_EQ(table.error().text, "1: more than 1000 demands");
 }
 
-/// A file of demands with this text. It is removed by the destructor.
 class TableFile {
 public:
     explicit TableFile(const std::string& text) { std::ofstream{path_} << text; }

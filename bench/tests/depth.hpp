@@ -13,8 +13,8 @@ inline bool is_set_to(const char* variable, std::string_view wanted) {
     return value != nullptr && value == wanted;
 }
 
-/// Whether the tests try the larger number of cases, which runs at night (TACHOLOG_TESTS=nightly) to find rare errors.
-/// Otherwise they try the smaller number of the gate, which runs for each change.
+/// At night (TACHOLOG_TESTS=nightly), tests try more cases, to find rare errors. In the gate, which runs for each
+/// change, they try fewer.
 inline bool nightly() {
     return is_set_to("TACHOLOG_TESTS", "nightly");
 }

@@ -21,7 +21,6 @@ protected:
     // Subscribers leave first. Otherwise the publisher would wait for answers that never come.
     void TearDown() override { subscriber_.reset(); }
 
-    /// Opens both ends of a new topic.
     void join(std::size_t max_bytes) {
         Topic topic = topic_for(transport(), "test-" + std::to_string(now_ns()), max_bytes);
         topic.waiting = waiting();

@@ -325,7 +325,6 @@ INSTANTIATE_TEST_SUITE_P(Each, DatagramsBeforeAPublisher, testing::Values("udp-r
 
 // ---- streams that never deliver a complete message ----
 
-/// A publisher of the stream transports that is controlled by the test.
 Fd false_publisher(const Subscriber& subscriber, std::size_t max_bytes, bool knows_token) {
     Fd socket;
     StreamHello hello{hello_magic, 0, max_bytes};
@@ -445,7 +444,7 @@ TEST(Descriptors, AreRefusedAndClosedIfAMessageHasTwo) {
     EXPECT_TRUE(readable(reader, Deadline{Patience{0}})) << "a copy of the pipe's end is still open";
 }
 
-/// The processor time so far of this process, or of its children, in seconds.
+/// The processor time so far of this process, or of its children.
 double seconds_of(int whose) {
     rusage usage{};
     ::getrusage(whose, &usage);

@@ -135,7 +135,6 @@ INSTANTIATE_TEST_SUITE_P(Load, EveryCountingTest,
 
 constexpr Nanoseconds second = nanoseconds_per_second;
 
-/// The number of messages, or of lost messages, in each interval.
 std::vector<std::uint64_t> taken(CountIntervals& intervals, std::uint64_t CountRecord::* what) {
     std::vector<std::uint64_t> all;
     while (const CountRecord* record = intervals.oldest()) {
@@ -197,7 +196,7 @@ TEST(CountIntervals, NoIntervalExistsIfNoMessageArrived) {
     EXPECT_FALSE(intervals.rest(0, second, {0, 100}));
 }
 
-/// Restricts all programs that are started while this object exists to one CPU, like taskset.
+/// All programs that are started while this object exists run on one CPU, as with taskset.
 class OneCpu {
 public:
     OneCpu() {

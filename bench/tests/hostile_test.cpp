@@ -461,7 +461,6 @@ TEST(ControlPort, RejectsStrangersWithANoteAndAcceptsTheRealSubscriber) {
         << publisher.out();
 }
 
-/// The bytes of a frame as they are sent.
 std::string wire(const Frame& frame) {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);

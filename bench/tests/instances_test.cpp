@@ -8,7 +8,6 @@
 namespace tacholog {
 namespace {
 
-/// The numbers of the first `count` messages of a publisher with this many instances.
 std::vector<std::uint64_t> numbers(std::uint64_t instances, std::size_t count) {
     InTurn turn{instances};
     std::vector<std::uint64_t> found;

@@ -61,7 +61,6 @@ public:
                ::mount(folder_.c_str(), "/dev/shm", nullptr, MS_BIND, nullptr) == 0;
     }
 
-    /// Whether new processes may call enter().
     bool allowed() const {
         const pid_t child = ::fork();
         if (child == 0) ::_exit(enter() ? 0 : 1);
@@ -126,7 +125,7 @@ protected:
         program.emplace(words, PERFTEST, [this] { return shared_memory_.enter(); });
     }
 
-    /// Starts one side, on a host of its own if the transport needs that.
+    /// The side runs on a host of its own if the transport needs that.
     void start_side(std::optional<Program>& side, const std::string& role, const std::string& common) const {
         if (!cable_) return start(side, common + " --role " + role);
         cable_->within(role.c_str(),
@@ -182,7 +181,7 @@ TEST_P(AtAnyMoment, AKilledParentEndsAllItsChildren) {
         std::optional<Program> perftest;
         start(perftest, both);
         wait_a_moment();
-        // The subscriber, and the programs that the run needs; empty if they have not been started yet.
+        // The subscriber, and the programs that the run needs; empty if none has been started yet.
         const auto children = perftest->children();
         ::kill(perftest->pid(), SIGKILL);
         perftest->wait();

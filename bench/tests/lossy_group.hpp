@@ -29,7 +29,7 @@ public:
         thread_.join();
     }
 
-    /// The address that the publisher uses instead of the address of the subscriber.
+    /// The publisher uses this address instead of that of the subscriber.
     Address address() const { return local_address(front_); }
     std::uint64_t lost() const { return to_subscriber_.lost() + to_publisher_.lost(); }
 
@@ -50,8 +50,8 @@ private:
         }
     }
 
-    // Invitations are passed on without faults. If one were lost, the publisher would only send it again. It cannot be
-    // overtaken, because there is no other invitation.
+    // Invitations are passed on without faults. A lost one would only be sent again, and there is no other invitation
+    // that could overtake it.
     void pass_invitations() {
         for (auto datagram = receive_datagram(front_, publisher_); !datagram.empty();
              datagram = receive_datagram(front_, publisher_)) {
@@ -106,9 +106,9 @@ private:
     Address subscriber_;
     Address publisher_;
     sockaddr_in own_group_{};
-    Fd front_ = open_relay_socket();  ///< socket towards the publisher
-    Fd back_ = open_relay_socket();   ///< socket towards the subscriber
-    Fd heard_;                        ///< socket in the publisher's group
+    Fd front_ = open_relay_socket();  ///< towards the publisher
+    Fd back_ = open_relay_socket();   ///< towards the subscriber
+    Fd heard_;                        ///< in the publisher's group
     BadLine to_subscriber_;
     BadLine to_publisher_;
     std::atomic<bool> stopping_ = false;

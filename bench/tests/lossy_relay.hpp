@@ -23,9 +23,8 @@ inline Fd open_relay_socket() {
     return socket;
 }
 
-/// The next datagram and its sender; empty if there is none.
-/// Uses one buffer per thread, because under a sanitizer a new buffer for each datagram takes more time than the rest
-/// of the relay.
+/// Returns an empty datagram if none has arrived. Uses one buffer per thread, because under a sanitizer a new buffer
+/// for each datagram takes more time than the rest of the relay.
 inline Datagram receive_datagram(const Fd& socket, Address& source) {
     thread_local std::array<char, 65536> buffer;
     socklen_t length = Address::room_bytes;
@@ -52,7 +51,7 @@ public:
         thread_.join();
     }
 
-    /// The address to which the publisher sends.
+    /// The publisher sends to this address.
     Address address() const { return local_address(front_); }
     std::uint64_t lost() const { return to_subscriber_.lost() + to_publisher_.lost(); }
     void cut() { cut_ = true; }
@@ -82,8 +81,8 @@ private:
 
     Address subscriber_;
     Address publisher_;
-    Fd front_ = open_relay_socket();  ///< socket towards the publisher
-    Fd back_ = open_relay_socket();   ///< socket towards the subscriber
+    Fd front_ = open_relay_socket();  ///< towards the publisher
+    Fd back_ = open_relay_socket();   ///< towards the subscriber
     BadLine to_subscriber_;
     BadLine to_publisher_;
     std::atomic<bool> stopping_ = false;

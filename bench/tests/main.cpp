@@ -39,8 +39,8 @@ class Running : public testing::EmptyTestEventListener {
     void OnTestEnd(const testing::TestInfo&) override { running.clear(); }
 };
 
-/// Makes tests of transports over RouDi wait for those of another ctest on this machine: a host can have only one
-/// RouDi, and these transports share its resources among all runs. The lock is held until this process ends.
+/// Tests of transports over RouDi wait for those of another ctest on this machine: a host can have only one RouDi, and
+/// these transports share its resources among all runs. The lock is held until this process ends.
 class OneRouDi : public testing::EmptyTestEventListener {
     void OnTestStart(const testing::TestInfo& test) override {
         const std::string name = std::string{test.test_suite_name()} + "." + test.name();
@@ -58,7 +58,6 @@ class OneRouDi : public testing::EmptyTestEventListener {
     Fd lock_;
 };
 
-/// Prints the tests for which `wanted` is true, below a heading. Prints nothing if there are none.
 template <typename Predicate>
 void list(const char* heading, const std::string& before, Predicate&& wanted) {
     const auto& all = *testing::UnitTest::GetInstance();

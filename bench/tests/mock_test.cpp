@@ -26,12 +26,12 @@ std::string run_mock(const std::string& options) {
     return perftest.out();
 }
 
-/// The log of a run in which only counts matter: its sides may share a core and sleep.
+/// The sides may share a core and sleep, because only counts matter.
 std::string count_of(const std::string& options, std::uint64_t messages = 200) {
     return log_of_run("--transport mock --sizes 64 --wait block " + options, messages);
 }
 
-/// Returns how many measured messages a fault hits. It hits every n-th message, counted from the start of the warm-up.
+/// The number of measured messages with a fault. Every n-th message has it, counted from the start of the warm-up.
 std::uint64_t every(std::uint64_t n, const std::string& log) {
     const auto before = number(log, "warmup", "messages");
     return (before + number(log, "throughput", "sent")) / n - before / n;
@@ -44,7 +44,7 @@ struct RoundTrip {
     double p50_ns = 1e18;
 };
 
-/// Returns the smallest figures of a few short runs, because other work on the host can only make round trips longer.
+/// Takes the smallest figures of a few short runs, because other work on the host can only make round trips longer.
 RoundTrip smallest(const std::string& options) {
     RoundTrip found;
     for (int run = 0; run < 3; ++run) {
@@ -215,20 +215,19 @@ TEST(MockCounts, AClosedLoopCountsDuplicates) {
 constexpr std::uint64_t size = 64;
 constexpr std::uint64_t header = 16;
 
-/// In each of the `changed` messages, one byte is changed: byte 0 in the first message, byte 1 in the second, and so
-/// on. Returns how many of these changes are in the first `first_bytes` bytes of a message.
+/// Counts the changed bytes among the first `first_bytes` of a message. Byte 0 is changed in the first message, byte 1
+/// in the second, and so on.
 std::uint64_t among(std::uint64_t changed, std::uint64_t first_bytes) {
     return changed / size * first_bytes + std::min(changed % size, first_bytes);
 }
 
-/// The number of messages that can no longer be identified. With --verify, the last four bytes of the header are the
-/// checksum of the payload.
+/// With --verify, the last four bytes of the header are the checksum of the payload, so changing them does not hide the
+/// number.
 std::uint64_t unreadable_of(std::uint64_t changed, const std::string& verify) {
     return among(changed, verify.empty() ? header : header - 4);
 }
 
-/// The number of changed messages that must be detected: all of them with --verify, otherwise only those with a change
-/// in the header.
+/// With --verify, all changed messages are detected, otherwise only those with a change in the header.
 std::uint64_t known_of(std::uint64_t changed, const std::string& verify) {
     return verify.empty() ? among(changed, header) : changed;
 }

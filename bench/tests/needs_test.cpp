@@ -9,7 +9,6 @@ namespace {
 
 const std::string brief = " --sizes 64,1KiB,64KiB --duration 0.05 --warmup 0 ";
 
-/// Runs the program with needy transports.
 class Needy : public testing::Test {
 protected:
     static Program run(const std::string& line) { return Program{line, NEEDY_PERFTEST}; }

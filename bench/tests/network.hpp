@@ -27,7 +27,7 @@ public:
     /// What this machine lacks to build the network; empty if the network exists.
     const std::string& missing() const { return missing_; }
 
-    /// Runs `work` in this namespace. Sockets that `work` opens and programs that it starts stay in this namespace.
+    /// Sockets that `work` opens and programs that it starts stay in this namespace.
     template <typename Work>
     void within(const char* name, Work&& work) const {
         std::thread{[&] {
@@ -39,7 +39,7 @@ public:
     static bool run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
 
 protected:
-    /// Creates the namespaces, if this process has the rights and these programs are installed.
+    /// Creates the namespaces only if this process has the rights and these programs are installed.
     Network(std::initializer_list<const char*> names, std::initializer_list<const char*> programs) {
         if (::geteuid() != 0) missing_ = "root";
         for (const char* program : programs) {
@@ -54,7 +54,7 @@ protected:
 
     static std::string space(const char* name) { return "tacholog-" + std::to_string(::getpid()) + "-" + name; }
 
-    /// Runs a command that builds the network. Does nothing if an earlier command has failed.
+    /// Does nothing if an earlier command has failed.
     void step(const std::string& command) {
         if (missing_.empty() && !run(command)) missing_ = "the right to make network namespaces (" + command + ")";
     }

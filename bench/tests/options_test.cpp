@@ -13,7 +13,6 @@
 namespace tacholog {
 namespace {
 
-/// Parses a command line that is written as one text.
 Result<Options> parse(const std::string& line) {
     std::istringstream words{line};
     std::vector<std::string> arguments{"perftest"};

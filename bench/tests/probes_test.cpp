@@ -12,7 +12,7 @@
 namespace tacholog {
 namespace {
 
-/// The number of probes of the first payload size, answered or not. On a busy machine, it may be 0.
+/// Counts the probes of the first payload size, answered or not. On a busy machine, there may be none.
 std::uint64_t probes(const std::string& log) {
     if (log.find("too few messages for one") != std::string::npos) return 0;
     return number(log, "latency", "samples") + number(log, "latency", "lost");
@@ -26,7 +26,7 @@ protected:
     }
 };
 
-/// Tests of the rig that do not depend on the transport.
+/// These tests do not depend on the transport.
 class RepresentativeProbed : public EveryTransportProbed {};
 
 // The hardest case: both sides may wait until the other side makes space.

@@ -23,9 +23,9 @@
 
 namespace tacholog {
 
-/// The duration of a run, for tests that do not depend on it.
+/// The options of a run whose duration does not matter.
 inline const std::string briefly = tries(" --duration 0.05 --warmup 0.01 ", " --duration 0.3 --warmup 0.05 ");
-/// The duration of a run that does not end before the test stops it.
+/// The options of a run that the test stops.
 inline const std::string endlessly = " --duration 600 --warmup 0.01 ";
 
 class Program {
@@ -67,7 +67,7 @@ public:
     std::string out() const { return text("out"); }
     std::string err() const { return text("err"); }
 
-    /// Waits for the end of the program. Returns its exit status, or 128 + signal if it was killed.
+    /// Returns the exit status, or 128 + signal if the program was killed.
     int wait() {
         const Deadline deadline{plenty};
         int status = 0;
@@ -82,7 +82,7 @@ public:
         return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     }
 
-    /// Waits until the log contains this text. Returns false if the program has ended without it.
+    /// Returns false if the program has ended without this text in its log.
     bool says(const std::string& wanted) const {
         const Deadline deadline{plenty};
         for (bool over = false; out().find(wanted) == std::string::npos; over = has_ended()) {
@@ -95,7 +95,7 @@ public:
         return true;
     }
 
-    /// All processes that it has started and that are still running: sides of the run, and programs that the run needs.
+    /// The processes that are still running: sides of the run, and programs that the run needs.
     std::vector<pid_t> children() const {
         const std::string pid = std::to_string(pid_);
         std::ifstream file{"/proc/" + pid + "/task/" + pid + "/children"};
@@ -104,8 +104,8 @@ public:
         return found;
     }
 
-    /// The process of the side that it has started; 0 if there is none. A side runs the same program as its parent.
-    /// Other forked processes do so too for a short time, but these start before the log begins.
+    /// The process of a side; 0 if there is none. A side runs the same program as its parent. Other forked processes do
+    /// so too for a short time, but these start before the log begins.
     pid_t child() const {
         if (out().empty()) return 0;
         for (const pid_t child : children()) {
@@ -127,7 +127,7 @@ public:
         ::nanosleep(&time, nullptr);
     }
 
-    /// Whether the program has ended. wait() can still be called.
+    /// wait() can still be called afterwards.
     bool has_ended() const {
         siginfo_t who{};
         return ::waitid(P_PID, static_cast<id_t>(pid_), &who, WEXITED | WNOHANG | WNOWAIT) != 0 || who.si_pid != 0;
@@ -157,9 +157,9 @@ private:
     std::string folder_;
 };
 
-/// A port for a publisher and a subscriber that are started separately. The system has assigned it to a socket of this
-/// process, which stays open, so nobody else on this machine gets it. A program that sets SO_REUSEADDR, like a
-/// publisher, may still listen at this port.
+/// The port is for sides that are started separately. The system has assigned it to a socket of this process, which
+/// stays open, so nobody else on this machine gets it. A program that sets SO_REUSEADDR, like a publisher, may still
+/// listen at this port.
 inline int free_port() {
     static std::vector<Fd> kept;
     const int yes = 1;
@@ -170,15 +170,15 @@ inline int free_port() {
     return local_address(kept.back()).port();
 }
 
-/// A loopback address that only this process uses, for tests of a port with a fixed number.
+/// Only this process uses the address. It is for tests of a port with a fixed number.
 inline std::string own_loopback_address(unsigned which) {
     const auto pid = static_cast<unsigned>(::getpid());  // below 2^22
     return "127." + std::to_string(128 + which % 2 * 64 + (pid >> 16 & 63)) + "." + std::to_string(pid >> 8 & 255) +
            "." + std::to_string(pid & 255);
 }
 
-/// For tests of what a run does at its time limit. Calls `attempt` with a time limit. `attempt` returns false if a busy
-/// machine has reached this limit before the test has done its part. It is then called again with a longer limit.
+/// Calls `attempt` with a time limit, to test what a run does at this limit. `attempt` returns false if a busy machine
+/// has reached the limit before the test has done its part. It is then called again with a longer limit.
 template <typename Attempt>
 bool within_some_limit(Attempt&& attempt) {
     for (const std::string limit : {" --timeout 0.5 ", " --timeout 2 ", " --timeout 10 ", " --timeout 60 "}) {
@@ -187,7 +187,7 @@ bool within_some_limit(Attempt&& attempt) {
     return false;
 }
 
-/// The value of `key` in the first line of this kind; "" if there is none.
+/// Reads the first line of this kind. Returns "" if there is none.
 inline std::string value(const std::string& log, const std::string& kind, const std::string& key) {
     std::istringstream lines{log};
     for (std::string line; std::getline(lines, line);) {
@@ -200,14 +200,13 @@ inline std::string value(const std::string& log, const std::string& kind, const 
     return "";
 }
 
-/// The value of `key` in the first line of this kind, which must exist and be a number.
+/// Reads the first line of this kind, which must exist. The value must be a number.
 inline std::uint64_t number(const std::string& log, const std::string& kind, const std::string& key) {
     const auto text = value(log, kind, key);
     EXPECT_NE(text, "") << kind << " " << key << "\n" << log;
     return text.empty() ? 0 : std::stoull(text);
 }
 
-/// The sum of a key over all lines of a kind.
 inline std::uint64_t sum_of(const std::string& log, const std::string& kind, const std::string& key) {
     std::istringstream lines{log};
     std::uint64_t sum = 0;
@@ -217,7 +216,6 @@ inline std::uint64_t sum_of(const std::string& log, const std::string& kind, con
     return sum;
 }
 
-/// The number of messages that a run has sent, whichever test it was.
 inline std::uint64_t messages_of(const std::string& log) {
     const std::string sent =
         value(log, "sending", "sent") + value(log, "throughput", "sent") + value(log, "demand", "sent");
@@ -238,8 +236,8 @@ inline std::string log_of_run(const std::string& options, std::uint64_t messages
     return "";
 }
 
-/// Runs two sides that do not agree. The subscriber ends. The publisher waits for another subscriber, and notes why it
-/// rejected this one. Returns the note.
+/// The sides do not agree. The subscriber ends. The publisher waits for another subscriber, and notes why it rejected
+/// this one. Returns the note.
 inline std::string expect_refusal(const std::string& common, const std::string& of_publisher,
                                   const std::string& of_subscriber, const std::string& reason) {
     const std::string port = " --port " + std::to_string(free_port());

@@ -24,7 +24,7 @@ class OwnTransportRuns : public EveryTransportRuns {};
 /// These tests compare times, so they run only at night.
 class MeasuredRuns : public EveryTransportRuns {};
 
-/// Tests of the rig that do not depend on the transport.
+/// These tests do not depend on the transport.
 class RepresentativeRuns : public EveryTransportRuns {};
 
 TEST_P(EveryTransportRuns, LatencyHasACompleteLog) {
@@ -260,7 +260,7 @@ TEST(Perftest, SidesWithDifferentOptionsRefuseEachOther) {
                    "--sizes=128 here, --sizes=64 there");
 }
 
-/// A list of different sizes, about 40 KB long.
+/// The list is about 40 KB long.
 std::string many_sizes(std::size_t last) {
     std::string list;
     for (std::size_t size = 10'000; size < 17'000; ++size) list += std::to_string(size) + ",";

@@ -10,8 +10,8 @@ namespace {
 const double duration_s = tries(0.15, 0.4);  // longer than 50 ms, because the rig once made calls every 50 ms
 const Nanoseconds duration_ns = to_nanoseconds(duration_s);
 
-/// The CPUs of the two sides. `each_its_own`: each side has a CPU that only the measurement uses. `one`: both sides
-/// share a CPU, so that a second CPU, if there is one, is left for reporting.
+/// `each_its_own`: each side has a CPU that only the measurement uses. `one`: both sides share a CPU, so that a second
+/// CPU, if there is one, is left for reporting.
 enum class Cpus { each_its_own, one };
 
 bool can_run_on(int cpu) {
@@ -28,8 +28,8 @@ std::string pins(Cpus cpus) {
 struct Kind {
     const char* name;
     const char* options;
-    std::size_t measuring;  ///< number of measuring threads on both sides
-    Nanoseconds least_ns;   ///< the shortest measuring time of each thread, however busy the host is
+    std::size_t measuring;  ///< threads on both sides
+    Nanoseconds least_ns;   ///< of each thread, however busy the host is
 };
 
 // The phase of a subscriber may end before the duration is over, because no message follows the last one of the

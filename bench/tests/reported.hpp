@@ -35,7 +35,6 @@ inline Config config_of(Test test) {
     return {options, "copy", "reliable"};
 }
 
-/// The text of these events in the native log.
 template <typename... Events>
 std::string written(const Events&... events) {
     std::ostringstream text;

@@ -31,7 +31,7 @@ TEST(Ring, SlotsBeginWithAPairOfCacheLinesForAnyNumberOfReaders) {
 constexpr std::size_t in_turn_bytes = 2000;
 constexpr std::size_t not_in_turn_bytes = std::size_t{3} * 1024 * 1024;
 
-/// A ring, its writer, and one reader for each index. Each message holds its number at its beginning and at its end.
+/// A ring with one reader for each index. Each message holds its number at its beginning and at its end.
 class RingOfSlots : public testing::TestWithParam<std::tuple<std::size_t, Written, std::size_t>> {
 protected:
     void SetUp() override {
@@ -78,7 +78,7 @@ protected:
     RingWriter writer_;
     std::vector<RingReader> readers_;
     std::uint64_t written_ = 0;
-    std::vector<std::uint64_t> read_;  ///< number of messages read by each reader
+    std::vector<std::uint64_t> read_;  ///< messages read by each reader
 };
 
 TEST_P(RingOfSlots, GivesEachReaderAllMessagesInOrderAtAnySpeed) {

@@ -17,7 +17,7 @@ namespace tacholog {
 
 using Bytes = std::vector<std::byte>;
 
-/// Passes each message to `taken`, which returns whether there was space for it.
+/// `taken` returns whether there was space for the message.
 class ScriptedPublisher final : public Publisher {
 public:
     explicit ScriptedPublisher(std::function<bool(const Bytes&)> taken, std::function<void()> flushed = nullptr)
@@ -41,7 +41,7 @@ private:
     Bytes buffer_;
 };
 
-/// Delivers the messages that `next` returns; an empty message means that nothing has arrived.
+/// An empty message from `next` means that nothing has arrived.
 class ScriptedSubscriber final : public Subscriber {
 public:
     explicit ScriptedSubscriber(std::function<Bytes()> next) : next_(std::move(next)) {}
@@ -60,7 +60,7 @@ private:
     Bytes buffer_;
 };
 
-/// Removes and returns the first message; an empty one if there is none.
+/// Returns an empty message if there is none.
 inline Bytes pop(std::deque<Bytes>& messages) {
     if (messages.empty()) return {};
     Bytes first = std::move(messages.front());

@@ -43,11 +43,11 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
 namespace tacholog {
 namespace {
 
-/// The faults of messages from the publisher to the subscriber. The subscriber answers each message at once.
+/// The faults on the way to the subscriber, which answers each message at once.
 struct Road {
     Nanoseconds hold_ns = 0;
-    Stall stall{};       ///< during this time, no answers arrive
-    Stall send_stall{};  ///< during this time, the transport accepts no messages
+    Stall stall{};       ///< no answers arrive in this time
+    Stall send_stall{};  ///< the transport accepts no messages in this time
     std::uint64_t lose = 0;
 
     Nanoseconds start_ns = scripted_ns;

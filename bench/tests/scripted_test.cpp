@@ -178,7 +178,7 @@ TEST(ScriptedIntake, LastsFromTheFirstToTheLastCountedMessage) {
 
 // ---- the messages that a publisher sends ----
 
-/// Sends one burst of ten messages, in batches of `batch_messages`. Then the burst's pause follows.
+/// Sends the burst in batches of `batch_messages`. Then the burst's pause follows.
 void send_burst_and_rest(std::size_t batch_messages, Nanoseconds& first_pulse_ns, Nanoseconds& second_pulse_ns,
                          Sent& sent) {
     Options options;
@@ -261,7 +261,7 @@ TEST(ScriptedWriter, FallsShortOfItsRateIfTheLastMessagesWereNotSent) {
 
 // ---- one of several subscribers takes longer than the others ----
 
-/// The channels between a publisher and two subscribers. The test controls the subscribers' ends.
+/// A publisher's channels to two subscribers, whose ends are controlled by the test.
 struct TwoSubscribers {
     TwoSubscribers() {
         for (const char* name : {"sub1", "sub2"}) {
@@ -277,7 +277,7 @@ struct TwoSubscribers {
     std::vector<Control> theirs;
 };
 
-/// Sends the frames that a subscriber sends in each phase. Calls `before_counts` before the counts of the last phase.
+/// Calls `before_counts` before the counts of the last phase.
 template <typename Before>
 void play_subscriber(Control& control, const Case& measured, Before&& before_counts) {
     ASSERT_TRUE(control.expect(FrameKind::open, plenty));

@@ -59,7 +59,7 @@ constexpr std::array over_sockets{"tcp", "udp", "udp-reliable", "udp-multicast",
 const std::string one_way =
     "--test latency --basis one-way --rate 500 --transport udp --sizes 64 --duration 0.2 --warmup 0.05";
 
-/// Gives programs that this thread starts another boot identity, as if they ran on another machine.
+/// Programs that this thread starts then seem to run on another machine.
 bool another_boot() {
     const std::filesystem::path fake = std::filesystem::temp_directory_path() / ("boot-" + std::to_string(::getpid()));
     std::ofstream{fake} << "00000000-1111-2222-3333-444444444444\n";
@@ -69,7 +69,7 @@ bool another_boot() {
     return done;
 }
 
-/// Gives programs that this thread starts another clock, as in a container that was moved to this host.
+/// Programs that this thread starts then have another clock, as in a container that was moved to this host.
 bool another_clock() {
     constexpr int new_time_space = 0x80;  // CLONE_NEWTIME
     return ::unshare(new_time_space) == 0;
@@ -146,7 +146,7 @@ public:
         }
     }
 
-    /// From now on, one in ten datagrams does not reach this host.
+    /// One in ten datagrams is lost.
     static bool lose_at(const char* name) {
         return run("ip netns exec " + space(name) +
                    " nft 'table netdev loss { chain in { type filter hook ingress device eth priority 0; "

@@ -19,7 +19,7 @@ bool reaches_several(const Transport& transport) {
     return transport.reaches_several;
 }
 
-/// Whether these tests apply. A best-effort transport may drop the messages for which they wait.
+/// A best-effort transport may drop the messages for which these tests wait.
 bool delivers_to_several(const Transport& transport) {
     return reaches_several(transport) && transport.reliability == Reliability::reliable;
 }

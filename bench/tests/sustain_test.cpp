@@ -18,7 +18,7 @@ SustainPlan plan_for(double width_ratio = 0.01) {
     return plan;
 }
 
-/// Runs a search. `passes` gets a trial and its index, and returns whether the trial keeps the goal.
+/// `passes` gets a trial and its index, and returns whether the trial keeps the goal.
 template <typename Passes>
 Sustained search(const SustainPlan& plan, Passes&& passes) {
     SustainSearch search{plan};

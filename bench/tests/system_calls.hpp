@@ -25,8 +25,8 @@
 
 namespace tacholog {
 
-/// The system calls of one thread, as the tracer sees them. The tracer takes the time while the thread is stopped. So
-/// the work of the thread between two calls lies between the times of these calls.
+/// The system calls of one thread, as the tracer sees them. It takes the time while the thread is stopped. So the work
+/// of the thread between two calls lies between the times of these calls.
 struct ThreadCalls {
     struct Call {
         long number = 0;
@@ -36,7 +36,7 @@ struct ThreadCalls {
     std::string name;
     std::vector<Call> calls;
 
-    /// The longest time between the return of one call and the entry of the next.
+    /// The longest time from the return of one call to the entry of the next.
     Nanoseconds longest_quiet_ns() const {
         Nanoseconds longest = 0;
         for (std::size_t at = 1; at < calls.size(); ++at) {
@@ -46,7 +46,6 @@ struct ThreadCalls {
         return longest;
     }
 
-    /// The calls of the thread with their counts, for messages.
     std::string list() const {
         std::map<long, int> counts;
         for (const Call& call : calls) counts[call.number] += call.returned ? 0 : 1;
@@ -76,7 +75,6 @@ public:
         return content.str();
     }
 
-    /// All threads of all processes of the program, by their ids.
     const std::map<pid_t, ThreadCalls>& threads() const { return threads_; }
 
 private:

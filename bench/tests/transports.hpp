@@ -19,8 +19,7 @@
 
 namespace tacholog {
 
-/// Whether the transport belongs to a middleware. CMake passes the names (ADAPTERS), because the transport itself does
-/// not know this.
+/// CMake passes the names (ADAPTERS), because the transport itself does not know that it belongs to a middleware.
 inline bool is_adapter(const Transport& transport) {
     static constexpr std::string_view adapters = " " ADAPTERS " ";
     return adapters.find(" " + std::string{transport.name} + " ") != adapters.npos;
@@ -34,20 +33,19 @@ Transports those_that(Predicate&& can, Transports of_all) {
     return of_all;
 }
 
-/// Transports whose two sides can run on one host. Transports that need an interface for each side are left out, and so
-/// is the transport that never reaches a subscriber.
+/// Leaves out transports that need an interface for each side, and the transport that never reaches a subscriber.
 inline Transports transports_of_one_host() {
     return those_that([](const Transport& one) { return one.parties != Parties::hosts && !one.reaches_nobody; },
                       {all_transports().begin(), all_transports().end()});
 }
 
-/// For less critical tests: in the gate, they run only over our own transports.
+/// In the gate, less critical tests run only over our own transports.
 inline Transports own_in_the_gate(Transports all) {
     return those_that([](const Transport& one) { return nightly() || !is_adapter(one); }, std::move(all));
 }
 
-/// For tests of the rig that do not depend on the transport: shared memory, a transport that loses messages, and the
-/// mock.
+/// Shared memory, a transport that loses messages, and the mock: for tests of the rig that do not depend on the
+/// transport.
 inline Transports representatives() {
     return those_that([](const Transport& one) { return one.name == "shm" || one.name == "udp" || one.name == "mock"; },
                       transports_of_one_host());
@@ -60,7 +58,7 @@ struct Variant {
     Transport transport;
 };
 
-/// One variant for each value of a setting, except its default.
+/// There is one variant for each value of a setting, except its default.
 inline const std::deque<Variant>& variants() {
     static const std::deque<Variant> all = [] {
         std::deque<Variant> made;
@@ -82,8 +80,7 @@ inline const std::deque<Variant>& variants() {
     return all;
 }
 
-/// For tests of what a transport guarantees: transports that run on one host, with their defaults and with other
-/// settings.
+/// Transports on one host, with defaults and with other settings: for tests of what a transport guarantees.
 inline Transports transports_with_settings() {
     Transports found = transports_of_one_host();
     for (const Variant& variant : variants()) {
@@ -99,22 +96,20 @@ inline Settings settings_of(const Transport& transport) {
     return in_effect(transport.settings);
 }
 
-/// The companion programs that the tests of this process have started, by transport.
 inline std::map<std::string_view, std::unique_ptr<Companion>>& companions() {
     static std::map<std::string_view, std::unique_ptr<Companion>> started;
     return started;
 }
 
 /// Ends the companion programs after the last test. Otherwise the process might end without the destructors of static
-/// objects, and the folders of the programs would be left behind.
+/// objects, and the folders of these programs would be left behind.
 class CompanionsEnd : public ::testing::Environment {
 public:
     void TearDown() override { companions().clear(); }
 };
 inline ::testing::Environment* const companions_end = ::testing::AddGlobalTestEnvironment(new CompanionsEnd);
 
-/// The address of the companion program of a transport. It is started when it is first needed, and ended after the last
-/// test.
+/// Starts the program when it is first needed. It ends after the last test.
 inline std::string companion_of(const Transport& transport) {
     if (transport.start_companion == nullptr) return "";
     auto& companion = companions()[transport.name];
@@ -130,12 +125,10 @@ inline std::string companion_of(const Transport& transport) {
     return companion == nullptr ? "" : companion->address();
 }
 
-/// Returns whether the transport can send a message of this size.
 inline bool carries(const Transport& transport, std::size_t bytes) {
     return transport.most_bytes == 0 || bytes <= transport.most_bytes;
 }
 
-/// Adds the settings and the companion program to a topic of this transport.
 inline void add_needs(const Transport& transport, Topic& topic) {
     topic.settings = settings_of(transport);
     topic.companion = companion_of(transport);
@@ -153,12 +146,11 @@ inline std::string transport_name(const testing::TestParamInfo<const Transport*>
     return name;
 }
 
-/// All ways of waiting. For a transport on which they have no effect, tests use only one.
+/// If ways of waiting have no effect on a transport, tests use only one.
 using Ways = std::vector<Waiting>;
 inline const Ways every_way{Waiting::busy_poll, Waiting::block, Waiting::spin_then_block};
 
-/// Combines each of our own transports with all of these ways of waiting. A transport of a middleware gets only the
-/// first way, but at night all of them.
+/// A transport of a middleware gets only the first way, but at night all of them.
 inline std::vector<std::tuple<const Transport*, Waiting>> in_ways(const Transports& all, const Ways& ways) {
     std::vector<std::tuple<const Transport*, Waiting>> found;
     for (const Transport* one : all) {

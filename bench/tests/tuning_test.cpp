@@ -17,8 +17,8 @@
 namespace tacholog {
 namespace {
 
-/// Runs `work` in a process of its own, and returns the exit status of this process. If `privileged` is false, the
-/// process has no privileges.
+/// Runs `work` in a process of its own, and returns the exit status. If `privileged` is false, this process has no
+/// privileges.
 int status_of(bool privileged, const std::function<int()>& work) {
     const pid_t child = ::fork();
     if (child == 0) {

@@ -9,7 +9,6 @@ constexpr std::size_t large = std::size_t{8} * 1024 * 1024;
 
 class OverABadNetwork : public BadNetwork {
 protected:
-    /// Opens a new pair, after the old one has disconnected.
     void join_again(std::size_t max_bytes, LineFaults faults) {
         subscribers_.clear();
         publisher_.reset();

@@ -18,7 +18,7 @@ protected:
         if (!cable_.missing().empty()) LEAVE_OUT << "needs " << cable_.missing();
     }
 
-    /// Starts both sides, each on its own host. Each side may use its own name of the interface.
+    /// Each side runs on its own host, and may use its own name of the interface.
     void start(const std::string& options, const std::string& address = Cable::publishers_address,
                const std::string& here = "", const std::string& there = "") {
         const std::string common = options + " --transport udp-xdp --address " + address;
@@ -134,7 +134,7 @@ TEST(XdpEndpoint, OtherTextIsRefused) {
     }
 }
 
-/// Writes the headers of a frame that goes from one address to another; both must be of the same family.
+/// Both addresses must be of the same family.
 void write_between(const char* from, const char* to, std::byte* frame, std::size_t bytes) {
     write_headers(frame, {{}, *parse_address(from, 1000)}, {{}, *parse_address(to, 2000)}, bytes);
 }

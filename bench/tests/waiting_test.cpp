@@ -215,8 +215,8 @@ TEST_P(EveryTransportSleeps, ASideThatWasStoppedInItsSleepContinuesToWait) {
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
 }
 
-/// Tests of a side whose peer is missing. This side sleeps without being woken, or it polls first and then sleeps.
-/// kill_test.cpp tests sides that only poll.
+/// Tests of a side that sleeps without being woken, or polls first and then sleeps. kill_test.cpp tests sides that only
+/// poll.
 class EveryTransportMissesASide : public EveryTransportSleeps {};
 
 TEST_P(EveryTransportMissesASide, ASubscriberThatIsKilledWakesThePublisherAndEndsTheRun) {

@@ -66,17 +66,15 @@ namespace tacholog {
 inline constexpr std::size_t cache_line = 64;
 
 /// Processors fetch cache lines in pairs of 128 bytes: a request for one line also fetches the other line of its pair.
-/// A small message takes two lines. If both are in one pair, one fetch may bring both. Otherwise the second line may
-/// arrive later than the first.
+/// A small message takes two lines. In two different pairs, the second line may arrive later than the first.
 inline constexpr std::size_t line_pair = 2 * cache_line;
 
-/// The next offset at which a pair of cache lines begins.
 constexpr std::size_t at_line_pair(std::size_t offset) {
     return (offset + line_pair - 1) / line_pair * line_pair;
 }
 
 struct alignas(cache_line) ReaderProgress {
-    std::atomic<std::uint64_t> released{0};  ///< the number of messages that the reader has released
+    std::atomic<std::uint64_t> released{0};  ///< messages that the reader has released
 };
 
 struct RingHeader {
@@ -89,12 +87,10 @@ struct RingHeader {
 using SlotWord = std::atomic<std::uint64_t>;  // turn << 32 | payload bytes
 static_assert(SlotWord::is_always_lock_free);
 
-/// Where the publisher writes a message: in the ring itself, or in a buffer of its own that is then copied into the
-/// ring.
 enum class Written { in_place, elsewhere };
 
-/// One entry of the index: it tells which slot has the message of a turn. The index is needed only if the ring does not
-/// use its slots in order; see Ring::indexed.
+/// An index line tells which slot has the message of a turn. It is needed only if the ring does not use its slots in
+/// order; see Ring::indexed.
 struct alignas(cache_line) IndexLine {
     std::atomic<std::uint64_t> word{0};
 };
@@ -106,9 +102,9 @@ struct RingShape {
     std::size_t slots = 0;
     std::size_t stride = 0;
     std::size_t readers = 1;
-    /// Whether the slot that was released last is reused; otherwise all slots are used in order.
+    /// If true, the slot that was released last is reused; otherwise all slots are used in order.
     bool reuses_last = false;
-    std::size_t lead = 0;  ///< the number of bytes before the word of a slot
+    std::size_t lead = 0;  ///< bytes before the word of a slot
 
     /// Small messages get many slots, so that no side has to wait for the other. Large messages get few slots, so that
     /// the next slot to be written is still in the cache.
@@ -124,10 +120,10 @@ struct RingShape {
     std::size_t slots_at() const { return at_line_pair(index_at() + (reuses_last ? slots * sizeof(IndexLine) : 0)); }
     std::size_t bytes() const { return slots_at() + slots * stride; }
 
-    /// Where a payload of several cache lines starts. A payload that is copied starts at the beginning of a line. With
-    /// that, copying 512 bytes takes a quarter less time (a virtual machine with 2 CPUs, 2026-11-22). If a payload is
-    /// written in place, its part after the message header starts at the beginning of a line. The header is then in the
-    /// same line as the slot's word, and a reader may need no other line.
+    /// Where a payload of several cache lines starts. A copied payload starts at the beginning of a line: copying 512
+    /// bytes then takes a quarter less time (a virtual machine with 2 CPUs, 2026-11-22). If a payload is written in
+    /// place, the part after its message header starts at the beginning of a line. The header is then in the line of
+    /// the slot's word, and a reader may need no other line.
     static constexpr std::size_t least_aligned_bytes = std::size_t{2} * cache_line;
     static constexpr std::size_t aligning_lead(Written written) {
         return cache_line - sizeof(SlotWord) - (written == Written::in_place ? message_header_bytes : 0);
@@ -141,7 +137,7 @@ struct RingShape {
     }
 };
 
-/// Anonymous or file-backed shared memory. All pages are allocated at the start. The destructor unmaps the memory.
+/// Anonymous or file-backed shared memory. All pages are allocated at the start.
 class Mapping {
 public:
     static Result<Mapping> map(int fd, std::size_t bytes) {
@@ -171,9 +167,8 @@ private:
     std::size_t bytes_ = 0;
 };
 
-/// Fetches a cache line for writing, which takes the line away from the core that has it. This is assembly, because the
-/// compiler emits the instruction only if it knows that the target processor has it. Older processors ignore the
-/// instruction.
+/// Takes the cache line away from the core that has it. This is assembly, because the compiler emits the instruction
+/// only if it knows that the target processor has it. Older processors ignore the instruction.
 inline void fetch_line_to_write(const std::byte* line) {
 #if defined(__x86_64__)
     asm volatile("prefetchw %0" : : "m"(*line));
@@ -202,8 +197,8 @@ public:
         return *std::launder(reinterpret_cast<ReaderProgress*>(progress_ + reader * sizeof(ReaderProgress)));
     }
 
-    /// `slot` may be any number, such as a turn or a slot number from the other side. Only the remainder after division
-    /// by the number of slots is used.
+    /// `slot` may be any number, such as a turn or a slot number from the other side: the remainder after division by
+    /// the number of slots is used.
     SlotWord& word(std::uint64_t slot) const { return *std::launder(reinterpret_cast<SlotWord*>(start_of(slot))); }
     std::byte* payload(std::uint64_t slot) const { return start_of(slot) + sizeof(SlotWord); }
     IndexLine& index(std::uint64_t turn) const {
@@ -220,13 +215,13 @@ public:
         if (shape_.stride > cache_line) fetch_line_to_write(start_of(slot) + cache_line);
     }
 
-    /// The mark that identifies a turn. It is never 0, because a slot filled with zeros must not look like a message.
+    /// A mark identifies a turn. It is never 0, because a slot filled with zeros must not look like a message.
     static constexpr std::uint64_t mark(std::uint64_t turn) { return ((turn + 1) | 1ULL << 31) & UINT32_MAX; }
     static constexpr std::uint64_t marked(std::uint64_t turn, std::uint64_t what) { return mark(turn) << 32 | what; }
 
-    /// The content of an index line: the whole turn, and the slot. In the word of a slot, a mark is enough, because
-    /// this word is overwritten every few turns. In an index line, a mark is not enough. The line is not written while
-    /// readers find their messages without the index, and marks may repeat in this time.
+    /// The content of an index line: the whole turn, and the slot. A mark is enough in the word of a slot, which is
+    /// overwritten every few turns. It is not enough here: the line is not written while readers find their messages
+    /// without the index, and marks may repeat in this time.
     static constexpr std::uint64_t indexed(std::uint64_t turn, std::uint64_t slot) {
         return (turn + 1) << slot_bits | slot;
     }
@@ -260,14 +255,14 @@ public:
         used_.resize(ring.shape().slots);
     }
 
-    /// The slot for the next message. The writer always has one.
+    /// The writer always has a slot for the next message.
     std::byte* loan() {
         if (ring_.shape().reuses_last) [[unlikely]]
             prepare();
         return ring_.payload(slot_);
     }
 
-    /// Publishes what was written into the loaned slot. Returns false if this would leave no slot for the next message.
+    /// Returns false if this would leave no slot for the next message.
     bool publish(std::size_t bytes) {
         if (ring_.shape().reuses_last) [[unlikely]]
             learn();
@@ -276,8 +271,7 @@ public:
         return true;
     }
 
-    /// Copies the message into the slot and publishes it. Returns false if this would leave no slot for the next
-    /// message.
+    /// Returns false if this would leave no slot for the next message.
     bool write(std::span<const std::byte> message) {
         if (!has_another()) return false;
         if (ring_.shape().reuses_last) [[unlikely]]
@@ -328,11 +322,11 @@ private:
         free_.pop_back();
     }
 
-    /// The slot where readers look for a turn first. If they find the message there, they do not need the index.
+    /// Readers look for a turn here first. If they find the message, they do not need the index.
     std::uint64_t likely_slot(std::uint64_t turn) const { return turn < 2 ? turn : used_[(turn - 2) % used_.size()]; }
 
-    /// Chooses the slot of the last message, if the readers have released it by now. This check takes as long as
-    /// passing on a message, so it is done only if writing a message takes long.
+    /// Chooses the slot only if the readers have released it by now. This check takes as long as passing on a message,
+    /// so it is done only if writing a message takes long.
     void choose_last() {
         const std::size_t known = free_.size();
         look();
@@ -352,8 +346,8 @@ private:
         loaned_ns_ = 0;
     }
 
-    /// If several slots are released together, they are reused in the order in which they were published. Slots that
-    /// were released earlier follow after them.
+    /// Slots that are released together are reused in the order in which they were published. Slots that were released
+    /// earlier follow after them.
     void reclaim(std::uint64_t released) {
         for (std::uint64_t turn = released; turn-- > released_;) free_.push_back(used_[turn % used_.size()]);
     }
@@ -380,7 +374,7 @@ public:
     explicit RingReader(Ring ring, std::size_t reader_index = 0)
         : ring_(ring), reader_index_(reader_index), batch_(std::max<std::uint64_t>(1, ring.shape().slots / 8)) {}
 
-    /// The next message, in place. Returns a span without data if there is no message.
+    /// Returns the next message in place, or a span without data if there is no message.
     std::span<const std::byte> read() {
         std::uint64_t word = ring_.word(slot_).load(std::memory_order_acquire);
         if (word >> 32 != Ring::mark(turn_)) {

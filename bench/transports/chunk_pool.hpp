@@ -25,7 +25,7 @@
 namespace tacholog {
 
 struct ChunkHead {
-    std::atomic<std::uint32_t> holders{0};  ///< the number of subscribers that have not released the chunk
+    std::atomic<std::uint32_t> holders{0};  ///< subscribers that have not released the chunk
     std::uint32_t bytes = 0;
     std::uint64_t unused = 0;  ///< padding, so that the payload is aligned to 16 bytes
 };
@@ -35,13 +35,11 @@ struct PoolHeader {
     Parking subscriber;  ///< all subscribers wait here for a reference, unless they poll
 };
 
-/// The progress of one subscriber.
 struct alignas(cache_line) Progress {
-    std::atomic<std::uint64_t> released{0};  ///< the number of references that the subscriber has released
+    std::atomic<std::uint64_t> released{0};  ///< references that the subscriber has released
 };
 
-/// One entry of a subscriber's ring. It holds the index of a chunk, marked by Ring::marked, and has a cache line of its
-/// own.
+/// A reference holds the index of a chunk, marked by Ring::marked. It has a cache line of its own.
 struct alignas(cache_line) Reference {
     std::atomic<std::uint64_t> word{0};
 };
@@ -58,15 +56,15 @@ struct PoolShape {
         return {max_bytes, std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, 256)), stride, subscribers};
     }
 
-    /// There is one chunk more than all references together can name. So one chunk is always free to be loaned.
+    /// There is one chunk more than all references together can name, so that one is always free.
     std::size_t chunks() const { return subscribers * references + 1; }
     std::size_t rings_at() const { return sizeof(PoolHeader) + subscribers * sizeof(Progress); }
     std::size_t chunks_at() const { return at_line_pair(rings_at() + subscribers * references * sizeof(Reference)); }
     std::size_t bytes() const { return chunks_at() + chunks() * stride; }
 
     /// It is slower to overwrite a chunk that a subscriber still has in its cache than a chunk that the cache has
-    /// evicted. Therefore small chunks are used in order. Of the large chunks, the one that was released last is
-    /// reused, because it is in the cache of this side.
+    /// evicted. So small chunks are used in order. Of the large chunks, the one that was released last is reused,
+    /// because it is in the cache of this side.
     bool reuses_last() const { return stride > RingShape::most_in_turn(Written::in_place); }
 };
 
@@ -115,7 +113,7 @@ public:
         }
     }
 
-    /// Returns a chunk for the next message. It is the same chunk until it is published.
+    /// Returns the same chunk until it is published.
     std::byte* loan() {
         if (!loaned_) {
             if (free_.empty() || pool_.shape().reuses_last()) collect();
@@ -126,8 +124,8 @@ public:
         return pool_.payload(chunk_);
     }
 
-    /// Publishes the loaned chunk to the subscribers whose rings are not full. If all rings are full, the chunk stays
-    /// loaned and is used for the next message.
+    /// Only subscribers whose rings are not full get the chunk. If all rings are full, it stays loaned and is used for
+    /// the next message.
     void publish(std::size_t bytes) {
         std::uint32_t receivers = 0;
         for (std::size_t to = 0; to < rings_.size(); ++to) receivers += look_for_room(to) ? 1 : 0;
@@ -145,7 +143,7 @@ public:
     std::uint64_t dropped(std::size_t subscriber) const { return rings_[subscriber].dropped; }
 
 private:
-    /// What the publisher knows about the ring of one subscriber.
+    /// The publisher's knowledge of the ring of one subscriber.
     struct Ring {
         std::uint64_t turn = 0;
         std::uint64_t released = 0;  ///< as last read
@@ -195,7 +193,7 @@ public:
     ChunkReader() = default;
     explicit ChunkReader(ChunkPool pool, std::size_t reader_index = 0) : pool_(pool), reader_index_(reader_index) {}
 
-    /// The next message, in place. Returns a span without data if there is no message.
+    /// Returns the next message in place, or a span without data if there is no message.
     std::span<const std::byte> read() {
         const std::uint64_t word = pool_.reference(reader_index_, turn_).word.load(std::memory_order_acquire);
         if (word >> 32 != Ring::mark(turn_)) {
@@ -207,7 +205,6 @@ public:
         return {pool_.payload(chunk_), std::min<std::size_t>(pool_.head(chunk_).bytes, pool_.shape().max_bytes)};
     }
 
-    /// Releases the reference.
     void release() {
         pool_.head(chunk_).holders.fetch_sub(1, std::memory_order_release);
         ++turn_;

@@ -26,26 +26,23 @@ struct Stall {
 /// Changes one byte of every n-th message, by XOR with the mask.
 struct Corruption {
     std::uint64_t every = 0;  ///< 0: no message
-    /// Index of the changed byte, from 0, counted from the start of the rig's header. Not set: the last byte is
-    /// changed.
+    /// The index is counted from 0, from the start of the rig's header. If it is not set, the last byte is changed.
     std::optional<std::size_t> byte;
     bool each = false;  ///< changes byte 0 of the first corrupted message, byte 1 of the second one, and so on
     std::uint8_t mask = 0xFF;
 
-    /// Returns the index of the byte to change in a message of this size. `before` is the number of messages that were
-    /// changed earlier.
+    /// `before` is the number of messages that were changed earlier.
     std::size_t byte_index(std::size_t bytes, std::uint64_t before = 0) const {
         return each ? before % bytes : byte.value_or(bytes - 1);
     }
 };
 
-/// The faults of a channel. A number N means: every N-th message has this fault; 0 means that none has it. A lost
-/// message has no other fault.
+/// A number N means: every N-th message has this fault; 0: none has it. A lost message has no other fault.
 struct Injection {
     Nanoseconds hold_ns = 0;  ///< a message can be received only this long after it was published
-    double service_ns = 0;    ///< messages pass through the transport one after the other, and each takes this time
-    Stall stall;              ///< the subscriber can receive nothing during this time
-    Stall send_stall;         ///< the publisher can send nothing during this time
+    double service_ns = 0;    ///< messages pass one after the other, and each takes this time
+    Stall stall;              ///< the subscriber receives nothing in this time
+    Stall send_stall;         ///< the publisher sends nothing in this time
     std::uint64_t lose = 0;
     std::uint64_t silence = 0;  ///< all messages of this publisher are lost; the first publisher is 1; 0: none
     std::uint64_t duplicate = 0;
@@ -54,7 +51,7 @@ struct Injection {
     Corruption corrupt_answer;  ///< the same for answers that return to the publisher
 };
 
-/// Parses a list of faults, for example
+/// The list looks like
 /// "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,silence=2,duplicate=7,reorder=5,corrupt=100:0:1".
 Result<Injection> parse_injection(std::string_view list);
 

@@ -53,8 +53,7 @@ inline std::optional<IpEndpoint> parse_endpoint(std::string_view text) {
     return IpEndpoint{*address, *token};
 }
 
-/// The endpoint in the form in which this side reaches it. `own_host` is the address at which the peer reaches this
-/// side.
+/// `own_host` is the address at which the peer reaches this side.
 inline std::optional<IpEndpoint> parse_endpoint(std::string_view text, std::string_view own_host) {
     auto endpoint = parse_endpoint(text);
     if (endpoint) endpoint->address = reached_from(endpoint->address, own_host);

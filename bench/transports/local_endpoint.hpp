@@ -20,7 +20,7 @@
 
 namespace tacholog {
 
-/// Where a publisher connects to, as text that is sent over the control channel: "name/1234/5678".
+/// A publisher connects to it. Its text, for the control channel, is "name/1234/5678".
 struct LocalEndpoint {
     std::string name;
     std::uint64_t client_token = 0;
@@ -31,9 +31,8 @@ struct LocalEndpoint {
 
 std::optional<LocalEndpoint> parse_local_endpoint(std::string_view text);
 
-/// Accepts the publisher at the subscriber's local endpoint. This is done in a separate thread, so that a publisher can
-/// connect even while the subscriber is busy. The thread reads from all connections at the same time, so that other
-/// connections cannot delay it.
+/// Accepts the publisher in a separate thread, so that a publisher can connect even while the subscriber is busy. The
+/// thread reads from all connections at the same time, so that other connections cannot delay it.
 class LocalAcceptor {
 public:
     static Result<std::unique_ptr<LocalAcceptor>> open(const std::string& name);
@@ -44,7 +43,7 @@ public:
 
     std::string endpoint() const { return endpoint_.text(); }
 
-    /// The connection to the publisher, or an invalid descriptor if it has not connected within `patience`.
+    /// Returns an invalid descriptor if the publisher has not connected within `patience`.
     Result<Fd> wait(Patience patience);
 
 private:
@@ -61,8 +60,7 @@ private:
     std::thread thread_;
 };
 
-/// Connects a publisher to the subscriber at this endpoint. Waits for the token of the subscriber, which arrives
-/// quickly or not at all.
+/// Waits for the token of the subscriber, which arrives quickly or not at all.
 Result<Fd> connect_to_local(std::string_view endpoint);
 
 }  // namespace tacholog

@@ -59,7 +59,7 @@ inline bool readable(const Fd& socket, const Deadline& deadline) {
     return ::poll(&waiting, 1, static_cast<int>(deadline.left().count())) > 0;
 }
 
-/// Whether the other end of a connected socket has been closed. The kernel also closes it if the process is killed.
+/// Returns true if the other end was closed. The kernel also closes it if the process is killed.
 inline bool hung_up(const Fd& socket) {
     pollfd waiting{socket.get(), POLLIN | POLLRDHUP, 0};
     return ::poll(&waiting, 1, 0) > 0 && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
@@ -74,16 +74,15 @@ struct alignas(128) MemoryHead {  // the size of a pair of cache lines, so that 
 
     std::uint64_t magic = right_magic;
     std::uint64_t version = right_version;
-    std::uint64_t bytes = 0;  ///< the size in bytes of the memory behind this head
+    std::uint64_t bytes = 0;  ///< of the memory behind this head
 };
 
-/// What the publisher tells a subscriber about the shared memory.
 struct MemoryOffer {
-    std::size_t max_bytes = 0;  ///< the size in bytes of the largest message
-    std::size_t reader = 0;     ///< the index of this subscriber in the memory, from 0
+    std::size_t max_bytes = 0;  ///< of the largest message
+    std::size_t reader = 0;     ///< the index of this subscriber, from 0
 };
 
-/// The socket message that offers shared memory: it holds one offer, and has room for one descriptor.
+/// The socket message that offers shared memory. It holds one offer, and has room for one descriptor.
 struct Envelope {
     Envelope() {
         header.msg_iov = &part;
@@ -114,8 +113,8 @@ inline Result<Fd> receive_descriptor(const Fd& socket, MemoryOffer& offer) {
     Envelope envelope;
     const auto received = ::recvmsg(socket.get(), &envelope.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (received < 0) return os_error("receive the descriptor of the shared memory");
-    // Takes all received descriptors, because any that are not taken would stay open. There may be two, because the
-    // padding leaves room for a second one.
+    // Takes all received descriptors, because the others would stay open. There may be two, because the padding leaves
+    // room for a second one.
     std::vector<Fd> came;
     const cmsghdr* attached = CMSG_FIRSTHDR(&envelope.header);
     if (attached != nullptr && attached->cmsg_level == SOL_SOCKET && attached->cmsg_type == SCM_RIGHTS) {

@@ -118,7 +118,7 @@ public:
         return true;
     }
 
-    /// Gets the next message. Returns false if none is ready or the subscriber is stalled.
+    /// Returns false if no message is ready or the subscriber is stalled.
     bool get(Bytes& into) {
         const Nanoseconds now = now_ns();
         if (injection_.stall.covers(now - start_ns_)) return false;

@@ -9,7 +9,7 @@
 namespace tacholog::transports {
 namespace {
 
-/// The message that this thread has published and has not taken yet.
+/// The message that this thread has published and not taken yet.
 thread_local std::span<const std::byte> untaken;
 
 class NullPublisher final : public Publisher {

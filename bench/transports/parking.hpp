@@ -19,8 +19,8 @@ class alignas(64) Parking {
 public:
     static constexpr Nanoseconds longest_nap_ns = 50'000'000;
 
-    /// Sleeps until `ready()` returns true, for at most `patience`. Calls `gone()` after each nap, and after each
-    /// wake-up without a message, because a killed peer wakes nobody. Returns true if ready.
+    /// Sleeps until `ready()` returns true. Calls `gone()` after each nap, and after each wake-up without a message,
+    /// because a killed peer wakes nobody. Returns true if ready.
     template <typename Ready, typename Gone>
     bool park(Ready&& ready, Patience patience, Gone&& gone, Nanoseconds nap_ns) {
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
@@ -34,10 +34,9 @@ public:
         return false;
     }
 
-    /// Wakes all threads that sleep here. Call it after writing the data that they wait for. No wake-up is lost. A
-    /// thread that goes to sleep first sets its bit in the word, and then checks for the data. A thread that wakes
-    /// others first writes the data, and then checks the bit. Both change the same word, so at least one of them sees
-    /// what the other has done.
+    /// Wakes all threads that sleep here. Call it after writing the data that they wait for. No wake-up is lost: a
+    /// sleeping thread first sets its bit in the word, and then checks for the data; a waking thread first writes the
+    /// data, and then checks the bit. Both change the same word, so at least one of them sees what the other has done.
     void wake() {
         if ((state_.fetch_and(~somebody_sleeps, std::memory_order_acq_rel) & somebody_sleeps) != 0) [[unlikely]]
             wake_all();
@@ -65,8 +64,8 @@ private:
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
-/// Waits until `ready()` returns true. `waiting` decides whether it polls or sleeps. Returns false if this takes longer
-/// than `patience`, or if `gone()` returns true.
+/// `waiting` decides whether this polls or sleeps. Returns false if it takes longer than `patience`, or if `gone()`
+/// returns true.
 template <typename Ready, typename Gone>
 bool wait_for(Ready&& ready, Waiting waiting, Patience patience, Parking& parking, Gone&& gone,
               Nanoseconds nap_ns = Parking::longest_nap_ns) {

@@ -19,7 +19,7 @@ constexpr Nanoseconds keep_alive_ns = 500 * millisecond_ns;
 constexpr int publications_unserved = 16;
 constexpr Nanoseconds slow_after_ns = 10 * millisecond_ns;
 
-/// Returns the subscribers: either the one at `peer`, or the guests. Each guest is invited at its own address.
+/// Returns either the subscriber at `peer`, or the guests. Each guest is invited at its own address.
 std::vector<Receiver> receivers_of(const Link& link) {
     // A few packets may be sent to a subscriber with a known address before it has announced its window.
     if (link.guests.empty()) return {{.token = link.stream, .address = link.peer, .name = link.name, .window = 2}};
@@ -113,8 +113,8 @@ void ReliablePublisher::queue() {
     ++message_;
 }
 
-/// Leaves a subscriber behind if it delays a message for longer than slow_after_ns. From then on, the publisher does
-/// not wait for this subscriber until the subscriber has caught up.
+/// A subscriber is left behind if it delays a message for longer than slow_after_ns. From then on, the publisher does
+/// not wait for it until it has caught up.
 void ReliablePublisher::leave_slow_behind() {
     if (!receivers_.leaves_behind() || !full()) return;
     const Nanoseconds now = now_ns();
@@ -133,8 +133,8 @@ bool ReliablePublisher::pump() {
     return moved;
 }
 
-/// Sends the queued packets. Waits until the window has room for them, for at most `patience`. After one time-out, this
-/// function does not wait again until the subscriber has answered: it sends only what the window allows.
+/// Waits until the window has room for the queued packets, for at most `patience`. After one time-out, this does not
+/// wait again until the subscriber has answered: it sends only what the window allows.
 void ReliablePublisher::pump_all(Patience patience) {
     wait_.begin(link_.socket, stalled_ ? Patience{0} : patience, longest_nap);
     while (sent_ < queued_ && !receivers_.all_gone()) {
@@ -224,9 +224,8 @@ void ReliablePublisher::welcome(const Receiver& guest) {
     send_datagram(header, {});
 }
 
-/// Tells a subscriber to skip messages. The subscriber continues in the middle of the messages that are still stored.
-/// It does not continue with the oldest one, because this one would be overwritten before the subscriber can ask for
-/// it.
+/// The subscriber continues in the middle of the messages that are still stored. The oldest one would be overwritten
+/// before the subscriber can ask for it.
 void ReliablePublisher::send_skip(const Receiver& to) {
     const std::uint64_t message =
         std::max(oldest_message(), message_ - std::min<std::uint64_t>(message_, under_way_ / 2));

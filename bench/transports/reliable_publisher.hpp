@@ -30,7 +30,7 @@ struct Link {
     SlowSubscriber slow = SlowSubscriber::block;
 };
 
-/// The number of message bytes per datagram that avoids IP fragmentation on the route of a connected socket.
+/// Returns the number of message bytes per datagram that avoids IP fragmentation on the route of a connected socket.
 std::size_t piece_for(const Fd& socket);
 
 class ReliablePublisher final : public Publisher {
@@ -88,25 +88,25 @@ private:
     void linger();
 
     Link link_;
-    SocketWait wait_;  ///< waits for answers
+    SocketWait wait_;
     std::size_t piece_bytes_;
     std::size_t under_way_;  ///< the largest number of messages in flight
     std::size_t slot_bytes_;
     std::vector<std::byte> memory_;  ///< the slots: one more than messages in flight, so that one is always free
     std::vector<Packet> packets_;
-    std::vector<std::uint64_t> first_packets_;  ///< the first packet of each message in flight
+    std::vector<std::uint64_t> first_packets_;  ///< of each message in flight
     std::size_t loaned_bytes_ = 0;
 
     mutable std::mutex mutex_;  ///< protects all members below, up to stop_mutex_
     Receivers receivers_;
     std::uint64_t message_ = 0;  ///< the sequence number of the next message
-    std::uint64_t queued_ = 0;   ///< the number of packets that are queued or sent
-    std::uint64_t sent_ = 0;     ///< the number of packets that were sent
+    std::uint64_t queued_ = 0;   ///< packets that are queued or sent
+    std::uint64_t sent_ = 0;
     Nanoseconds last_asked_ns_ = 0;
     Nanoseconds full_since_ns_ = 0;                 ///< 0: not full
     Nanoseconds patience_ns_ = 2 * millisecond_ns;  ///< the time until the next heartbeat
     int since_served_ = 0;
-    bool stalled_ = false;  ///< whether a message has timed out, and no answer has arrived since
+    bool stalled_ = false;  ///< a message has timed out, and no answer has arrived since
 
     std::mutex stop_mutex_;
     std::condition_variable stop_;

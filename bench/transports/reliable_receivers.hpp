@@ -16,15 +16,15 @@ namespace tacholog::reliable {
 
 struct Receiver {
     std::uint64_t token = 0;         ///< identifies the subscriber; each answer begins with it
-    Address address;                 ///< the address at which the subscriber is invited
+    Address address;                 ///< at which the subscriber is invited
     std::string name;                ///< for error messages
-    std::uint64_t window = 0;        ///< the number of packets that the subscriber can accept, as it has announced
+    std::uint64_t window = 0;        ///< packets that the subscriber can accept, as it has announced
     std::uint64_t acknowledged = 0;  ///< all packets before this one were received or skipped
-    std::uint64_t released = 0;      ///< the number of messages that it has released
-    std::uint64_t skipped = 0;       ///< the number of messages that it has skipped
+    std::uint64_t released = 0;      ///< messages that it has released
+    std::uint64_t skipped = 0;       ///< messages that it has skipped
     Nanoseconds round_trip_ns = millisecond_ns;
     Nanoseconds last_heard_ns = 0;
-    bool heard = false;  ///< whether the subscriber has ever answered
+    bool heard = false;  ///< the subscriber has answered at least once
     bool gone = false;
     bool slow = false;
 
@@ -69,7 +69,6 @@ public:
         return std::any_of(all_.begin(), all_.end(), [&](const Receiver& one) { return one.owes(packets, messages); });
     }
 
-    /// Leaves behind the subscribers that delay the others.
     void leave_slowest_behind() {
         for (Receiver& one : all_) one.slow = one.slow || one.released == released_;
         update();

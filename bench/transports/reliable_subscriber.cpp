@@ -100,8 +100,7 @@ void ReliableSubscriber::release() noexcept {
     if (released_ - answered_released_ >= std::max<std::size_t>(1, slots_.size() / 4)) answer(Kind::answer);
 }
 
-/// The memory for the next packet. It never overlaps a received packet, because the expected packet comes after all
-/// received ones.
+/// Never overlaps a received packet, because the expected packet comes after all received ones.
 std::span<std::byte> ReliableSubscriber::expected() {
     if (piece_bytes_ == 0 || expected_message_ - released_ >= slots_.size()) return scratch_;
     return {memory_of(expected_message_, expected_fragment_), piece_bytes_};
@@ -180,7 +179,7 @@ bool ReliableSubscriber::believable(const PacketHeader& header, std::size_t payl
     return payload_bytes == std::min<std::size_t>(header.piece_bytes, header.total_bytes - offset);
 }
 
-/// The first datagram tells the piece size, which determines where each packet is stored.
+/// The piece size of the first datagram determines where each packet is stored.
 void ReliableSubscriber::agree_on(std::size_t piece_bytes) {
     constexpr std::size_t most_packets = 4096;
     const std::size_t pieces = pieces_of(max_bytes_, piece_bytes);
@@ -214,7 +213,7 @@ void ReliableSubscriber::accept(const PacketHeader& header, std::span<const std:
     answer(Kind::answer);
 }
 
-/// Skips messages, but keeps their received packets: messages that are complete are still delivered.
+/// Keeps the received packets of skipped messages: messages that are complete are still delivered.
 void ReliableSubscriber::skip_to(const PacketHeader& header) {
     skip_before_ = std::max(skip_before_, header.message);
     if (header.packet <= next_packet_) return;
@@ -231,7 +230,7 @@ void ReliableSubscriber::move_on(std::uint64_t packet) {
     }
 }
 
-/// Whether a packet was sent and has not been received yet.
+/// Whether the packet was sent and has not been received yet.
 bool ReliableSubscriber::wanted(const PacketHeader& header) const {
     if (header.packet < next_packet_ || header.packet - next_packet_ >= present_.size()) return false;
     if (header.message < released_ || header.message - released_ >= slots_.size()) return false;

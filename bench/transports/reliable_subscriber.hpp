@@ -26,13 +26,13 @@ private:
     std::vector<bool> bits_;
 };
 
-/// Joins the group that an invitation names. Returns a socket that receives from this group.
+/// Returns a socket that receives from the group of the invitation.
 using Join = std::function<Result<Fd>(const Invitation&)>;
 
 class ReliableSubscriber final : public Subscriber {
 public:
-    /// For a stream to several subscribers. An invitation names the group, and `join` returns a socket that receives
-    /// from it.
+    /// This constructor is for a stream to several subscribers. `join` returns a socket that receives from the group
+    /// that an invitation names.
     ReliableSubscriber(Fd socket, std::uint64_t token, const Topic& topic, std::string endpoint, Join join);
     /// `doors` holds the addresses at which the publisher may receive our first answer. It is empty if the publisher
     /// already knows our address.
@@ -61,7 +61,7 @@ private:
 
     /// Whether a message can be lent now. Drops incomplete messages that the publisher no longer sends.
     bool ready();
-    /// The socket that receives the datagrams of the publisher.
+    /// The socket for the datagrams of the publisher.
     const Fd& incoming() const { return group_ ? group_ : socket_; }
     /// Returns not_yet if there was no datagram.
     Result<Done> receive_datagram();
@@ -73,7 +73,6 @@ private:
     void skip_to(const PacketHeader& header);
     void move_on(std::uint64_t packet);
     std::span<std::byte> expected();
-    /// Whether a datagram belongs to our stream and has valid fields.
     bool believable(const PacketHeader& header, std::size_t payload_bytes) const;
     bool agreeable(std::size_t piece_bytes) const;
     void agree_on(std::size_t piece_bytes);
@@ -98,7 +97,7 @@ private:
     std::vector<Address> doors_;
     Address publisher_;
 
-    std::size_t piece_bytes_ = 0;  ///< the size of every fragment except the last; 0: not known yet
+    std::size_t piece_bytes_ = 0;  ///< of every fragment except the last; 0: not known yet
     std::size_t slot_bytes_ = 0;
     std::uint32_t window_ = 0;
     std::vector<std::byte> memory_;
@@ -106,21 +105,21 @@ private:
     std::vector<Slot> slots_;
     Present present_;
 
-    std::uint64_t next_packet_ = 0;       ///< all packets before this one have been received or skipped
-    std::uint64_t known_packets_ = 0;     ///< the number of packets that the publisher has sent, as far as is known
-    std::uint64_t released_ = 0;          ///< the number of messages that were released or skipped
-    std::uint64_t skip_before_ = 0;       ///< messages with a smaller sequence number are skipped
-    std::uint64_t skipped_ = 0;           ///< the number of messages that were skipped
+    std::uint64_t next_packet_ = 0;    ///< all packets before this one have been received or skipped
+    std::uint64_t known_packets_ = 0;  ///< packets that the publisher has sent, as far as is known
+    std::uint64_t released_ = 0;       ///< messages that were released or skipped
+    std::uint64_t skip_before_ = 0;    ///< messages with a smaller sequence number are skipped
+    std::uint64_t skipped_ = 0;
     std::uint64_t expected_packet_ = 0;   ///< the sequence number after the last received packet
     std::uint64_t expected_message_ = 0;  ///< the message of the expected packet
     std::size_t expected_fragment_ = 0;
-    std::uint64_t unanswered_ = 0;         ///< the number of packets since the last answer
-    std::uint64_t answered_released_ = 0;  ///< the value of released_ in the last answer
+    std::uint64_t unanswered_ = 0;         ///< packets since the last answer
+    std::uint64_t answered_released_ = 0;  ///< released_ in the last answer
     std::uint32_t stamp_us_ = 0;
     Nanoseconds stamp_came_ns_ = 0;
     Nanoseconds last_heard_ns_ = 0;
     Nanoseconds last_said_ns_ = 0;
-    bool welcome_ = false;  ///< whether the publisher has confirmed our answer to its invitation
+    bool welcome_ = false;  ///< the publisher has confirmed our answer to its invitation
     bool leaving_ = false;
 };
 

@@ -24,7 +24,6 @@ enum class Kind : std::uint32_t {
     skip,        ///< to a subscriber left behind: packets and messages before the stated ones are not sent again
 };
 
-/// The payload of an invitation.
 struct Invitation {
     in6_addr group;      ///< IPv4 or IPv6, in the form of to_bytes
     std::uint16_t port;  ///< the port in network byte order
@@ -62,17 +61,17 @@ inline constexpr std::size_t most_ranges = 32;
 struct Answer {
     std::uint64_t stream;
     Kind kind;
-    std::uint32_t stamp_us;     ///< the stamp of the last received packet
+    std::uint32_t stamp_us;     ///< of the last received packet
     std::uint32_t held_us;      ///< the time from the receipt of that packet to this answer
-    std::uint32_t window;       ///< the number of packets that the subscriber's socket can hold
+    std::uint32_t window;       ///< packets that the subscriber's socket can hold
     std::uint64_t next_packet;  ///< all packets before this one have been received or skipped
-    std::uint64_t released;     ///< the number of messages released or skipped
-    std::uint64_t skipped;      ///< the number of messages that were skipped before they were complete
-    /// The number of ranges in `missing`, the oldest ranges first; further ranges are not sent.
+    std::uint64_t released;     ///< messages released or skipped
+    std::uint64_t skipped;      ///< messages that were skipped before they were complete
+    /// In `missing`, the oldest ranges first; further ranges are not sent.
     std::uint64_t range_count;
     std::array<Range, most_ranges> missing;
 
-    /// Whether the received bytes are an answer of this stream and have the length that it states.
+    /// Whether these bytes are an answer of this stream and have the length that it states.
     bool believable(std::size_t received, std::uint64_t expected_stream) const {
         if (received < offsetof(Answer, missing) || stream != expected_stream || range_count > most_ranges)
             return false;
@@ -82,8 +81,7 @@ struct Answer {
     std::size_t bytes() const { return sizeof *this - (most_ranges - range_count) * sizeof(Range); }
 };
 
-/// The largest number of messages in flight, for which both sides hold memory. It is small, so that this memory stays
-/// in the cache.
+/// Both sides hold memory for this number of messages. It is small, so that this memory stays in the cache.
 inline std::size_t messages_under_way(std::size_t max_bytes) {
     constexpr std::size_t budget = std::size_t{2} * 1024 * 1024;
     const std::size_t fewest = max_bytes <= 2 * budget ? 4 : 2;
@@ -100,7 +98,7 @@ inline std::uint32_t stamp_of(Nanoseconds time) {
 
 inline constexpr Nanoseconds millisecond_ns = 1'000'000;
 
-/// A peer is considered gone if it sends nothing for this time, although it is asked repeatedly.
+/// A peer counts as gone if it sends nothing for this time, although it is asked repeatedly.
 inline constexpr Nanoseconds longest_silence_ns = 5000 * millisecond_ns;
 
 }  // namespace tacholog::reliable

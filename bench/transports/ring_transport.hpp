@@ -27,7 +27,7 @@ public:
     }
 
 protected:
-    /// Whether the subscriber has died. A subscriber that leaves sets a flag in the ring; one that has died did not.
+    /// Whether the subscriber has died. One that leaves sets a flag in the ring; one that has died did not.
     virtual bool peer_gone() { return false; }
 
 private:
@@ -75,7 +75,7 @@ protected:
     }
     bool attached() const { return attached_; }
 
-    /// Whether the publisher has died. A publisher that leaves sets a flag in the ring; one that has died did not.
+    /// Whether the publisher has died. One that leaves sets a flag in the ring; one that has died did not.
     virtual bool peer_gone() { return false; }
 
 private:

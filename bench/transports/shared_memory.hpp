@@ -30,7 +30,7 @@ struct OfferedMemory {
 };
 
 /// Maps the memory only once per process. If both sides are threads of one process, a race detector must see one
-/// address: with two addresses, it would not know that the sides share the memory.
+/// address: with two, it would not know that they share the memory.
 inline Result<std::shared_ptr<const Mapping>> map_once(const Fd& memory, const struct stat& facts, std::size_t bytes) {
     using Place = MeetingPlace<const Mapping>;
     const std::string inode = std::to_string(facts.st_dev) + ":" + std::to_string(facts.st_ino);
@@ -42,12 +42,11 @@ inline Result<std::shared_ptr<const Mapping>> map_once(const Fd& memory, const s
     return shared;
 }
 
-/// The first byte of the shared layout in a mapping.
 inline std::byte* behind_head(const Mapping& mapping) {
     return mapping.start() + sizeof(MemoryHead);
 }
 
-/// Creates shared memory: a head, and behind it `bytes` of zeros. Sends it to the subscribers at these endpoints.
+/// A head, and behind it `bytes` of zeros. Sends the memory to the subscribers at these endpoints.
 inline Result<OfferedMemory> offer_memory(std::span<const std::string> endpoints, std::size_t bytes,
                                           std::size_t max_bytes) {
     const std::size_t whole = sizeof(MemoryHead) + bytes;
@@ -89,8 +88,7 @@ public:
     std::size_t reader_index() const { return reader_index_; }  ///< valid once the subscriber has received the memory
     bool publisher_hung_up() const { return hung_up(socket_); }
 
-    /// Receives the memory from the publisher, with `bytes` behind its head. Returns null if it has not arrived within
-    /// `patience`.
+    /// The memory has `bytes` behind its head. Returns null if it has not arrived within `patience`.
     Result<std::shared_ptr<const Mapping>> take(Patience patience, std::size_t bytes) {
         const std::shared_ptr<const Mapping> none;
         const Deadline deadline{patience};
@@ -117,7 +115,7 @@ public:
 private:
     Error not_as_agreed() const { return Error{"join " + name_ + ": the publisher's memory is not as agreed"}; }
 
-    /// Nothing is mapped before the head was read and checked, because the layout behind a wrong head is unknown.
+    /// Nothing is mapped before this check, because the layout behind a wrong head is unknown.
     Result<void> check_head(const Fd& memory, std::size_t bytes) const {
         MemoryHead head{};
         if (::pread(memory.get(), &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head)) return not_as_agreed();
@@ -133,7 +131,7 @@ private:
         return head.bytes == bytes ? Result<void>{} : not_as_agreed();
     }
 
-    /// Checks the size, and that the memory cannot shrink. Otherwise an access beyond its end would kill this process.
+    /// Also checks that the memory cannot shrink: an access beyond its end would kill this process.
     static bool holds(const Fd& memory, std::size_t bytes, struct stat& facts) {
         const int seals = ::fcntl(memory.get(), F_GET_SEALS);
         if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return false;

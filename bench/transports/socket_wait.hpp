@@ -33,8 +33,8 @@ public:
 
     SocketWait(Waiting waiting, For what) : waiting_(waiting), what_(what) {}
 
-    /// Starts to wait, for at most `patience`. Each sleep lasts at most `nap`, so that the caller can do other work in
-    /// between. The socket must be the same each time.
+    /// Each sleep lasts at most `nap`, so that the caller can do other work in between. The socket must be the same
+    /// each time.
     void begin(int socket, Patience patience, Patience nap) {
         socket_ = socket;
         patience_ = patience;
@@ -49,13 +49,11 @@ public:
     void begin(const Fd& socket, Patience patience, Patience nap) { begin(socket.get(), patience, nap); }
     void begin(const Fd& socket, Patience patience) { begin(socket, patience, patience); }
 
-    /// Waits for this socket from now on.
     void turn_to(const Fd& socket) {
         socket_ = socket.get();
         if (asleep_) sleep_next();
     }
 
-    /// The flags for the next system call.
     int flags() const { return asleep_ ? 0 : MSG_DONTWAIT; }
 
     /// Call this after a system call that received nothing. Waits, unless that call was blocking. Returns false when
@@ -70,8 +68,8 @@ public:
     }
 
     /// Call this after a system call that received something, but no complete message. Returns false when the patience
-    /// is used up. Without this limit, data of this kind could keep the caller waiting for ever. The clock is read only
-    /// after every 64th call, or after each call if calls are blocking.
+    /// is used up: such data could otherwise keep the caller waiting for ever. The clock is read only after every 64th
+    /// call, or after each call if calls are blocking.
     bool goes_on() {
         constexpr unsigned calls_a_look = 64;
         if (!asleep_ && ++fruitless_ % calls_a_look != 0) return true;
@@ -113,7 +111,7 @@ private:
     BusyPoll poll_{Patience{0}};
     Nanoseconds deadline_ns_ = 0;  ///< 0: the wait has only one sleep, so no deadline is needed
     bool asleep_ = false;
-    unsigned fruitless_ = 0;         ///< the number of calls that brought no message
+    unsigned fruitless_ = 0;         ///< calls that brought no message
     Nanoseconds others_end_ns_ = 0;  ///< when the patience in goes_on() ends; 0: not computed yet
 };
 

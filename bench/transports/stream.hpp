@@ -21,8 +21,8 @@
 
 namespace tacholog {
 
-/// The first bytes that a publisher sends. By them, the subscriber recognises other programs, and does not read their
-/// bytes as messages.
+/// The first bytes that a publisher sends. Without them, the subscriber could take the bytes of another program for
+/// messages.
 struct StreamHello {
     std::uint64_t magic;
     std::uint64_t token;  ///< a random number that the subscriber has chosen
@@ -34,15 +34,15 @@ struct StreamFrame {
     std::uint32_t bytes;
 };
 
-/// In the stream, one byte comes before each frame. It ends the previous message or the greeting. When the subscriber
-/// receives a message, it leaves the byte that ends the message in the socket, because a TCP socket that is read empty
-/// sends an acknowledgement immediately. In a ping-pong with one connection per direction, this acknowledgement needs a
-/// packet of its own. It cost 1 us per message, a third of the whole time (an AMD EPYC, loopback). The byte is read and
-/// acknowledged when the subscriber receives the next message.
+/// In the stream, one byte comes before each frame. It ends the previous message or the greeting. The subscriber leaves
+/// the byte that ends a message in the socket, because a TCP socket that is read empty sends an acknowledgement
+/// immediately. In a ping-pong with one connection per direction, this acknowledgement needs a packet of its own. It
+/// cost 1 us per message, a third of the whole time (an AMD EPYC, loopback). The byte is read and acknowledged with the
+/// next message.
 inline constexpr std::size_t frame_at = 1;
 inline constexpr std::size_t header_bytes = frame_at + sizeof(StreamFrame);
 
-/// The largest batch in bytes. It does not depend on the buffer size of the socket.
+/// The size does not depend on the buffer size of the socket.
 inline constexpr std::size_t most_stream_batch_bytes = std::size_t{1024} * 1024;
 
 inline constexpr std::uint64_t hello_magic = 0x32304B4C41544354;
@@ -52,8 +52,8 @@ class StreamPublisher final : public Publisher {
 public:
     explicit StreamPublisher(const Topic& topic);
 
-    /// Adds a connected socket to a subscriber, and sends the greeting to it. `name` is used in error messages. The
-    /// socket must be new, so that its buffer can hold the greeting.
+    /// Sends the greeting to a connected socket. `name` is used in error messages. The socket must be new, so that its
+    /// buffer can hold the greeting.
     Result<void> add(Fd socket, std::string name, std::uint64_t token);
 
     Result<Done> flush(Patience patience) override;
@@ -68,14 +68,13 @@ private:
     struct Connection {
         Fd socket;
         std::string name;
-        std::size_t sent = 0;  ///< the number of bytes of the buffer that have been sent
+        std::size_t sent = 0;  ///< bytes of the buffer that have been sent
     };
 
-    /// Sends the whole buffer, and then marks it as empty.
     Result<Done> send_all(Patience patience);
     Result<Done> send_to_one(Patience patience);
     Result<Done> send_to_several(Patience patience);
-    /// Sends as many bytes as the socket accepts. Returns not_yet if it accepts none.
+    /// Returns not_yet if the socket accepts no byte.
     Result<Done> send_some(Connection& to);
     /// Sends to each connection as much as it accepts. Returns not_yet if none accepts anything.
     Result<Done> send_round();
@@ -85,7 +84,7 @@ private:
     SocketWait wait_;
     std::size_t batch_messages_;
     std::vector<std::byte> buffer_;  ///< for each message: its frame, its payload, and the byte that ends it
-    std::size_t held_ = 0;           ///< the number of messages collected for the batch
+    std::size_t held_ = 0;           ///< messages collected for the batch
     std::size_t held_bytes_ = 0;     ///< the size of these messages with their frames
     std::size_t total_ = 0;          ///< held_bytes_, plus the size of the loaned message with its frame
     bool cut_ = false;               ///< a message was sent only in part, so that nothing can follow it
@@ -103,7 +102,7 @@ public:
     StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint, Prepare prepare,
                      SenderJoins joins = SenderJoins::no);
 
-    /// The same, but `acceptor` accepts the connection. It accepts only the connection of the true publisher.
+    /// `acceptor` accepts only the connection of the true publisher.
     StreamSubscriber(std::unique_ptr<LocalAcceptor> acceptor, std::uint64_t token, const Topic& topic);
 
     std::string endpoint() const override { return endpoint_; }
@@ -116,11 +115,10 @@ private:
 
     Result<Fd> next_connection(const Deadline& deadline);
     bool greeted(const Fd& socket, Patience patience) const;
-    /// The first message in the buffer, if it is complete.
+    /// Returns a span without data if the first message in the buffer is not complete.
     Result<std::span<const std::byte>> front() const;
-    /// The number of bytes to request next.
     std::size_t wanted() const;
-    /// Receives the bytes that have arrived. Returns not_yet if there are none.
+    /// Returns not_yet if no bytes have arrived.
     Result<Done> fill();
 
     Fd listener_;
@@ -135,8 +133,8 @@ private:
     std::vector<std::byte> buffer_;
     std::size_t begin_;     ///< start of the bytes that were received and not released yet
     std::size_t end_;       ///< end of the bytes that were received
-    std::size_t lent_ = 0;  ///< the size of the lent message, with its header
-    bool more_ = false;     ///< whether the last receive filled its buffer, so that more data may be waiting
+    std::size_t lent_ = 0;  ///< of the lent message, with its header
+    bool more_ = false;     ///< the last receive filled its buffer, so that more data may be waiting
 };
 
 }  // namespace tacholog

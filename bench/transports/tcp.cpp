@@ -57,7 +57,7 @@ constexpr std::array settings{
                 "Nagle's algorithm; on: while data is on its way, the kernel keeps small messages back and joins "
                 "them into full packets; off: each message is sent at once (TCP_NODELAY)"}};
 
-/// The requested algorithm of congestion control; empty if the kernel's default is used.
+/// The name is empty if the kernel's default is used.
 std::string congestion_of(const Topic& topic) {
     const std::string name = value_of(topic.settings, "congestion");
     return name == default_of_kernel ? "" : name;
@@ -87,7 +87,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
                                            joins(topic) ? SenderJoins::yes : SenderJoins::no)};
 }
 
-/// Connects with a time limit of its own, because the kernel would try for minutes. Connecting takes one round trip.
+/// Has a time limit of its own, because the kernel would try for minutes. Connecting takes one round trip.
 Result<Fd> connect_to(const Address& address, const Topic& topic) {
     constexpr int longest_ms = 5000;
     const std::string operation = "connect TCP to " + to_text(address);

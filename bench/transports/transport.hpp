@@ -120,7 +120,6 @@ private:
 
 class Publisher {
 public:
-    /// `max_bytes` is the size of the topic's largest message.
     explicit Publisher(std::size_t max_bytes) : max_bytes_(max_bytes) {}
     virtual ~Publisher() = default;
 
@@ -154,7 +153,7 @@ public:
     /// The facts about this side for the log. Called once, after both sides have matched.
     virtual Facts facts() const { return {}; }
 
-    /// How many messages were dropped so far because this subscriber was slow. Subscribers are numbered in the order of
+    /// The messages that were dropped so far because this subscriber was slow. Subscribers are numbered in the order of
     /// the endpoints.
     virtual std::uint64_t dropped(std::size_t) const { return 0; }
 
@@ -210,11 +209,11 @@ public:
     /// What the publisher needs to connect to this subscriber. It is sent over the control channel.
     virtual std::string endpoint() const = 0;
 
-    /// Waits until a publisher has connected. Returns not_yet if none has within `patience`.
+    /// Returns not_yet if no publisher has connected within `patience`.
     virtual Result<Done> match(Patience patience) = 0;
 
-    /// Returns the next message. Returns nothing if none arrived within `patience`, which is not an error. There can be
-    /// only one sample at a time.
+    /// Returns nothing if no message arrived within `patience`, which is not an error. There can be only one sample at
+    /// a time.
     Result<std::optional<Sample>> take(Patience patience) {
         auto bytes = receive(patience);
         if (!bytes) return bytes.error();
@@ -256,7 +255,7 @@ enum class Parties { processes, threads, hosts };
 /// pipes and Unix sockets, which are not counted. `udp` and `tcp` are counted, also over the loopback.
 enum class Way { local, udp, tcp };
 
-/// The endpoints of the subscribers of a topic, as returned by `Subscriber::endpoint`.
+/// The values of `Subscriber::endpoint`, one for each subscriber of a topic.
 using Endpoints = std::vector<std::string>;
 
 /// The description of a transport: its name, its properties, and two functions that open the ends of a topic. First
@@ -314,7 +313,7 @@ struct Transport {
     std::string_view remark = {};  ///< a note for the log about how the transport works, if figures depend on it
 };
 
-/// Returns a copy of the transport. It has the properties that depend on these settings.
+/// The copy has the properties that depend on these settings.
 inline Transport adjusted(const Transport& transport, const Settings& settings) {
     Transport promised = transport;
     if (transport.adjust != nullptr) transport.adjust(promised, settings);
@@ -324,7 +323,7 @@ inline Transport adjusted(const Transport& transport, const Settings& settings) 
 /// All transports of this build, sorted by name. CMake generates this from the tacholog_transport() calls.
 std::span<const Transport* const> all_transports();
 
-/// The transport with this name; nullptr if this build has none.
+/// Returns nullptr if this build has no such transport.
 inline const Transport* find_transport(std::string_view name) {
     for (const Transport* transport : all_transports()) {
         if (transport->name == name) return transport;
@@ -332,7 +331,7 @@ inline const Transport* find_transport(std::string_view name) {
     return nullptr;
 }
 
-/// The setting with this name; nullptr if the transport has none.
+/// Returns nullptr if the transport has no such setting.
 inline const Setting* setting_of(const Transport& transport, std::string_view name) {
     for (const Setting& setting : transport.settings) {
         if (setting.name == name) return &setting;

@@ -135,9 +135,9 @@ private:
     std::vector<std::byte> buffer_;
     std::string peer_;
     SegmentGroups groups_;
-    std::size_t held_ = 0;    ///< the number of messages in the buffer
-    std::size_t end_ = 0;     ///< the offset at which the next message begins
-    bool committed_ = false;  ///< whether the loaned message is already in the buffer
+    std::size_t held_ = 0;    ///< messages in the buffer
+    std::size_t end_ = 0;     ///< where the next message begins
+    bool committed_ = false;  ///< the loaned message is already in the buffer
     std::vector<mmsghdr> datagrams_;
     std::vector<iovec> parts_;
     std::vector<SegmentNote> notes_;
@@ -188,7 +188,6 @@ private:
         }
     }
 
-    /// Returns the next of the messages that have been received.
     std::span<const std::byte> next() {
         while (true) {
             while (!segments_.empty()) {
@@ -241,9 +240,9 @@ private:
     std::vector<mmsghdr> slots_;
     std::vector<iovec> parts_;
     std::vector<SegmentNote> notes_;
-    std::size_t filled_ = 0;     ///< the number of slots that the last call filled
-    std::size_t next_slot_ = 0;  ///< the index of the next of these slots
-    Segments segments_;          ///< what is not yet returned of the slot before next_slot_
+    std::size_t filled_ = 0;  ///< slots that the last call filled
+    std::size_t next_slot_ = 0;
+    Segments segments_;  ///< what is not yet returned of the slot before next_slot_
 };
 
 }  // namespace

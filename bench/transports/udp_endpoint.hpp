@@ -28,7 +28,7 @@ inline Result<UdpSeat> open_udp_seat(const Topic& topic) {
 struct UdpWay {
     Fd socket;
     IpEndpoint to;
-    std::string name;  ///< the subscriber's name, for error messages
+    std::string name;  ///< for error messages
 };
 
 inline Result<UdpWay> connect_udp(const Topic& topic, std::string_view endpoint) {

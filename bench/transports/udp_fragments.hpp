@@ -12,12 +12,11 @@ namespace tacholog {
 
 inline constexpr std::size_t max_datagram = 65507;
 
-/// The header of every datagram.
 struct FragmentHeader {
     /// A random number that the subscriber has chosen. Datagrams of other runs have a different number, and are
     /// rejected.
     std::uint64_t stream;
-    std::uint64_t message;  ///< the sequence number of the message
+    std::uint64_t message;
     std::uint32_t fragment;
     std::uint32_t total_bytes;
 };
@@ -32,12 +31,11 @@ inline std::size_t fragments_of(std::size_t bytes, std::size_t fragment_bytes = 
     return (bytes + fragment_bytes - 1) / fragment_bytes;
 }
 
-/// Reassembles a message from its fragments. Each fragment is received directly into the place where it most likely
-/// belongs: after the previous one. So most fragments are never copied. A receiver that spends time on copying would
-/// lose datagrams.
+/// Reassembles a message. Each fragment is received directly into the place where it most likely belongs: after the
+/// previous one. So most fragments are never copied. A receiver that spends time on copying would lose datagrams.
 class Assembly {
 public:
-    /// `fragment_bytes` is the size of all fragments except the last. Both sides know it.
+    /// All fragments except the last have `fragment_bytes`. Both sides know this size.
     Assembly(std::uint64_t stream, std::size_t max_bytes, std::size_t fragment_bytes = max_fragment)
         : stream_(stream),
           max_bytes_(max_bytes),
@@ -45,19 +43,19 @@ public:
           bytes_(header_room + fragments_of(max_bytes, fragment_bytes) * fragment_bytes),
           present_(fragments_of(max_bytes, fragment_bytes)) {}
 
-    /// The memory for the next fragment. A received fragment is never stored there.
+    /// This is the memory for the next fragment. A received fragment is never stored there.
     std::span<std::byte> expected() { return memory_of(expected_).first(fragment_bytes_); }
 
-    /// The memory for the next datagram with its header. If the datagram is received there, its fragment lies at
-    /// expected(). Empty if the memory before expected() is in use.
+    /// If a datagram is received there, its fragment lies at expected(). The span is empty if the memory before
+    /// expected() is in use.
     std::span<std::byte> expected_datagram() {
         if (expected_ != 0) return {};
         constexpr std::size_t at = header_room - sizeof(FragmentHeader);
         return std::span{bytes_}.subspan(at, sizeof(FragmentHeader) + fragment_bytes_);
     }
 
-    /// Processes a datagram, whose fragment was received into expected(). Returns the message if it is complete now.
-    /// Discards datagrams that are not ours.
+    /// The fragment must have been received into expected(). Returns the message if it is complete now. Discards
+    /// datagrams that are not ours.
     std::span<const std::byte> accept(const FragmentHeader& header, std::size_t received) {
         const std::size_t total = header.total_bytes;
         if (received <= sizeof header || header.stream != stream_) return {};
@@ -74,7 +72,7 @@ private:
         return std::span{bytes_}.subspan(header_room + fragment * fragment_bytes_);
     }
 
-    /// Adds the fragment that was received into expected(). Returns true if its message is complete now. Ignores
+    /// The fragment must have been received into expected(). Returns true if its message is complete now. Ignores
     /// fragments of older messages, and duplicates.
     bool add(const FragmentHeader& header, std::size_t bytes) {
         if (started_ && header.message < message_) return false;

@@ -32,12 +32,12 @@ bool set_option(const Fd& socket, int level, int option, const Value& value) {
     return ::setsockopt(socket.get(), level, option, &value, sizeof value) == 0;
 }
 
-/// The index of the interface that has this address; 0 if there is none.
+/// Returns 0 if no interface has this address.
 std::uint32_t interface_of(const Address& own) {
     return own.zone() > 0 ? own.zone() : ::if_nametoindex(interface_with(own).c_str());
 }
 
-/// Joins the group on the interface that has this address.
+/// Joins the group on the interface that has the address `own`.
 bool enter(const Fd& socket, const Address& group, const Address& own) {
     if (group.family() == AF_INET) {
         const ip_mreq membership{group.v4().sin_addr, own.v4().sin_addr};
@@ -47,8 +47,8 @@ bool enter(const Fd& socket, const Address& group, const Address& own) {
     return set_option(socket, IPPROTO_IPV6, IPV6_JOIN_GROUP, membership);
 }
 
-/// Opens a socket that receives from the group, on the interface with this address. Other processes of this host may
-/// receive from the group too.
+/// The socket receives on the interface with the address `own`. Other processes of this host may receive from the group
+/// too.
 Result<Fd> hear(const Address& group, const Address& own) {
     const std::string name = to_text(group);
     auto socket = open_udp_socket(group.family());
@@ -88,7 +88,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
         [address = own.address](const reliable::Invitation& invitation) { return join(invitation, address); })};
 }
 
-/// Chooses a random group. IPv4: an organisation-local group. IPv6: a temporary link-local group.
+/// For IPv4, the group is organisation-local. For IPv6, it is temporary and link-local.
 Address draw_group(const Address& own) {
     std::random_device random;
     const std::uint16_t port = htons(meeting_port(Meeting::group, random()));
@@ -111,7 +111,7 @@ Address draw_group(const Address& own) {
     return group;
 }
 
-/// Opens a socket that sends to groups on the interface with this address. The socket also receives the answers.
+/// The socket sends to groups on the interface with this address, and receives the answers.
 Result<Fd> open_speaker(const std::string& host) {
     auto socket = open_udp_socket(host);
     if (!socket) return socket.error();
@@ -122,8 +122,8 @@ Result<Fd> open_speaker(const std::string& host) {
     return socket;
 }
 
-/// Returns the number of message bytes per datagram to the group. Opens a second socket to find it out, because the
-/// socket for this must be connected to the group. A connected socket could not receive the answers.
+/// Returns the number of message bytes per datagram. To find this out, a second socket is connected to the group: a
+/// connected socket could not receive the answers.
 Result<std::size_t> piece_for(const std::string& host, const Address& group) {
     const auto scout = open_speaker(host);
     if (!scout) return scout.error();

@@ -26,7 +26,7 @@ public:
     /// support groups.
     static constexpr std::size_t most_segments = 128;
 
-    /// Adds a datagram that lies after the existing ones.
+    /// The datagram must lie after the existing ones.
     void add(std::size_t bytes) {
         if (groups_.empty() || !joins(groups_.back(), bytes)) groups_.push_back({end_, 0, bytes});
         groups_.back().bytes += bytes;
@@ -47,7 +47,7 @@ public:
 
     std::size_t limit() const { return limit_; }
 
-    /// Sets the largest number of datagrams per group. Groups that are not sent yet are formed again.
+    /// Groups that are not sent yet are formed again.
     void limit(std::size_t segments) {
         limit_ = segments;
         const std::vector<SegmentGroup> before{unsent().begin(), unsent().end()};
@@ -73,7 +73,7 @@ private:
     std::vector<SegmentGroup> groups_;
     std::size_t limit_ = most_segments;
     std::size_t first_ = 0;  ///< the first group that has not been sent
-    std::size_t end_ = 0;    ///< the offset at which the next datagram begins
+    std::size_t end_ = 0;    ///< where the next datagram begins
 };
 
 /// Iterates over datagrams that were received together. Each has `segment_bytes`; only the last may be shorter.
@@ -96,7 +96,7 @@ private:
     std::size_t segment_bytes_ = 0;
 };
 
-/// The message in a datagram. Empty if the datagram is not ours or does not hold a whole message.
+/// Returns an empty span if the datagram is not ours or does not hold a whole message.
 inline std::span<const std::byte> whole_message(std::span<const std::byte> datagram, std::uint64_t stream,
                                                 std::size_t max_bytes) {
     FragmentHeader header{};

@@ -26,7 +26,7 @@ inline std::string congestion_of(const Fd& socket) {
     return ::getsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) == 0 ? name.data() : "";
 }
 
-/// The facts about a socket for the log: the values in effect, as the kernel reports them.
+/// The facts are the values in effect, as the kernel reports them.
 inline Facts socket_facts(const Fd& socket) {
     Facts facts;
     add_fact(facts, receive_buffer_key, std::to_string(effective(socket, SO_RCVBUF)));
@@ -35,8 +35,7 @@ inline Facts socket_facts(const Fd& socket) {
     return facts;
 }
 
-/// Opens a socket without binding it. Requests buffers of 8 MiB; the kernel may give less, because of
-/// net.core.[rw]mem_max.
+/// The socket is not bound. Buffers of 8 MiB are requested; the kernel may give less, because of net.core.[rw]mem_max.
 inline Result<Fd> open_udp_socket(int family) {
     constexpr int wanted = 8 * 1024 * 1024;
     Fd socket{::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
@@ -46,7 +45,7 @@ inline Result<Fd> open_udp_socket(int family) {
     return socket;
 }
 
-/// Opens a socket that is bound to a port of the kernel's choice.
+/// The socket is bound to a port of the kernel's choice.
 inline Result<Fd> open_udp_socket(const std::string& host) {
     const auto address = parse_address(host, 0);
     if (!address) return Error{"bind UDP to " + host + ": not an IP address"};

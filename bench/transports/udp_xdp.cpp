@@ -111,7 +111,7 @@ private:
         }
     }
 
-    /// Processes a datagram. Returns the message if it is complete now.
+    /// Returns the message if it is complete now.
     std::span<const std::byte> accept(std::span<const std::byte> datagram) {
         if (datagram.size() <= sizeof(FragmentHeader)) return {};
         FragmentHeader header{};

@@ -18,8 +18,7 @@
 
 namespace tacholog {
 
-/// The source or destination of a frame: the MAC address, the IP address and the port. Both ends have the same address
-/// family.
+/// The source or destination of a frame. Both have the same address family.
 struct XdpAddress {
     std::array<std::uint8_t, ETH_ALEN> mac{};
     Address host;
@@ -37,19 +36,19 @@ struct [[gnu::packed]] UdpFrameV6 {
     udphdr udp;
 };
 
-/// The size of the headers before the payload of a frame.
+/// The size of all headers before the payload.
 inline constexpr std::size_t header_bytes(int family) {
     return family == AF_INET6 ? sizeof(UdpFrameV6) : sizeof(UdpFrame);
 }
 
-/// The payload size of a frame, at an MTU of 1500.
+/// The payload size at an MTU of 1500.
 inline constexpr std::size_t frame_payload(int family) {
     return 1500 + sizeof(ether_header) - header_bytes(family);
 }
 
 inline constexpr std::size_t largest_frame = 1500 + sizeof(ether_header);
 
-/// Returns `sum` plus the sum of these bytes, taken as 16-bit words, as in the checksums of IP (RFC 1071).
+/// Adds the bytes to `sum` as 16-bit words, as in the checksums of IP (RFC 1071).
 inline std::uint64_t sum_of_words(std::span<const std::byte> bytes, std::uint64_t sum = 0) {
     std::uint32_t word = 0;  // adds two words at a time, and the carries at the end
     std::size_t at = 0;
@@ -119,13 +118,11 @@ inline void write_headers_v6(std::byte* frame, const XdpAddress& from, const Xdp
     std::memcpy(frame, &headers, sizeof headers);
 }
 
-/// Writes the headers of a frame with a payload of `bytes`.
 inline void write_headers(std::byte* frame, const XdpAddress& from, const XdpAddress& to, std::size_t bytes) {
     to.host.family() == AF_INET6 ? write_headers_v6(frame, from, to, bytes) : write_headers_v4(frame, from, to, bytes);
 }
 
-/// The payload of a frame of this family, without the padding of short frames. Empty if the lengths are not those of a
-/// UDP datagram.
+/// Returns the payload without the padding of short frames. It is empty if the lengths are not those of a UDP datagram.
 inline std::span<const std::byte> carried(std::span<const std::byte> frame, int family) {
     const std::size_t headers = header_bytes(family);
     if (frame.size() < headers) return {};

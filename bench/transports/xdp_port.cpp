@@ -48,14 +48,14 @@ constexpr bpf_insn skip_unless(unsigned reg, int value, int count) {
     return instruction(BPF_JMP | BPF_JNE | BPF_K, reg, 0, count, value);
 }
 
-/// Requires that the field with this size and offset has this value. Other packets are passed on to the kernel.
+/// A packet must have this value in the field at this offset. Other packets are passed on to the kernel.
 struct Wanted {
     int size;
     int offset;
     int value;
 };
 
-/// Matches a UDP datagram of this family to this port (in network byte order).
+/// `port` is in network byte order.
 std::vector<Wanted> wanted_of(int family, std::uint16_t port) {
     constexpr int five_words_of_version_4 = 0x45;
     constexpr int type_at = offsetof(UdpFrame, ethernet) + offsetof(ether_header, ether_type);
@@ -147,7 +147,6 @@ Result<void> XdpPort::find_interface(const std::string& address) {
     return read_interface();
 }
 
-/// Reads the MTU and the MAC address of the interface.
 Result<void> XdpPort::read_interface() {
     ifreq request{};
     name_.copy(request.ifr_name, sizeof request.ifr_name - 1);
@@ -191,8 +190,8 @@ Result<void> XdpPort::open_socket() {
     return {};
 }
 
-/// Installs the filter that redirects the frames of this port. The driver runs it if it supports this; otherwise the
-/// generic hook after the driver does.
+/// Redirects the frames of this port. The driver runs the filter if it supports this; otherwise the generic hook after
+/// the driver does.
 Result<void> XdpPort::filter() {
     map_ = Fd{bpf_map_create(BPF_MAP_TYPE_XSKMAP, "tacholog", sizeof(int), sizeof(int), queue + 1, nullptr)};
     if (!map_) return os_error("make a map of sockets");

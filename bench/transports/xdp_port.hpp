@@ -23,30 +23,29 @@ namespace tacholog {
 
 class XdpPort {
 public:
-    /// The port on the interface with this address. The whole process shares it.
+    /// The whole process shares the port.
     static Result<XdpPort*> at(const std::string& address);
 
     XdpPort(const XdpPort&) = delete;
     XdpPort& operator=(const XdpPort&) = delete;
     ~XdpPort();
 
-    /// The destination address for frames to this port.
     const XdpAddress& address() const { return address_; }
 
     /// For poll(): readable when a frame has arrived.
     int descriptor() const { return xsk_socket__fd(socket_); }
 
-    /// The payload of the next frame; empty if none has arrived. It is valid until release().
+    /// Returns an empty span if no frame has arrived. The span is valid until release().
     std::span<const std::byte> receive();
     void release();
 
-    /// The space for the payload of the next frame; empty if all frames are in flight.
+    /// Returns an empty span if all frames are in flight.
     std::span<std::byte> acquire();
 
-    /// Sends the frame that was acquired last, with this payload size. It may be delayed until flush().
+    /// Sends the frame that was acquired last. It may be delayed until flush().
     void send(const XdpAddress& to, std::size_t bytes);
 
-    /// Lets the kernel send the waiting frames. Returns false if the kernel has not accepted all of them.
+    /// Returns false if the kernel has not accepted all waiting frames.
     bool flush();
 
 private:

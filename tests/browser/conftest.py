@@ -28,7 +28,7 @@ Opener = Callable[..., AbstractContextManager[Page]]
 
 
 def add_own_runs(root: Path) -> Path:
-    """Write runs with sample logs of perftest: repeated runs and a killed run. Also write the description of their machine."""
+    """Write repeated runs and a killed run of perftest, and the description of their machine."""
     command = Command(role="both", argv=("perftest", "--test", "latency", "--transport", "udp", "--sizes", "64,1024"))
     for name in ("latency-udp", "latency-udp", "throughput-udp", "subscriber-killed"):
         folder = root / "own" / f"{name}-{len(list(root.glob(f'own/{name}*'))) + 1}"
@@ -48,7 +48,7 @@ def add_own_runs(root: Path) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _offline() -> Iterator[None]:
-    """Build the site with the small Plotly that was fetched before. So no test needs the network."""
+    """Build the site with the small Plotly that was fetched before, because no test may need the network."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TACHOLOG_PLOTLY", str(fetched(PLOTLY)))
         yield
@@ -56,7 +56,7 @@ def _offline() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def site(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """The site of the data in the checkout, with the additional runs of `add_own_runs`."""
+    """The site of the data in the checkout and of the runs of `add_own_runs`."""
 
     def build(folder: Path) -> None:
         build_site([ROOT / "data", add_own_runs(folder / "own-data")], folder / "site", folder / "work")
@@ -65,14 +65,14 @@ def site(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort the tests, so that no process is idle for long: first the tests without the site, then the slow tests, then the fast tests."""
+    """Sort the tests so that no process is idle for long: first the tests without the site, then the slow tests, then the fast tests."""
     slow = ("test_pages_open", "test_each_", "test_what_scripts_make", "test_pages_pass")
     items.sort(key=lambda item: ("site" in getattr(item, "fixturenames", ()), not item.name.startswith(slow)))
 
 
 @pytest.fixture(scope="session")
 def screenshots() -> Path | None:
-    """The folder for screenshots; None if TACHOLOG_SCREENSHOTS names no folder. No test checks the screenshots."""
+    """None if TACHOLOG_SCREENSHOTS names no folder. No test checks the screenshots."""
     if not os.environ.get("TACHOLOG_SCREENSHOTS"):
         return None
     folder = Path(os.environ["TACHOLOG_SCREENSHOTS"]).absolute()
@@ -82,7 +82,6 @@ def screenshots() -> Path | None:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests."""
     executable = os.environ.get("TACHOLOG_CHROMIUM")
     if not executable:
         leave_out("TACHOLOG_CHROMIUM names no Chromium (nox -s browser finds one)")
@@ -94,7 +93,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def opened(site: Path, browser: Browser) -> Opener:
-    """A function that opens a page of the site by its address. ``screen`` is a name of `SCREENS`."""
+    """``screen`` is a name of `SCREENS`."""
 
     @contextmanager
     def open_page(address: str, screen: str = "light", *, scripts: bool = True) -> Iterator[Page]:
@@ -111,16 +110,15 @@ def opened(site: Path, browser: Browser) -> Opener:
 
 
 def unfold(page: Page) -> None:
-    """Open the folded choices of the comparison page. Initially only metric, machine and baseline are visible."""
+    """Initially only metric, machine and baseline are visible on the comparison page."""
     page.locator(".tl-more-choices > summary").click()
 
 
 def open_folds(page: Page) -> None:
-    """Open the initially folded parts of a page. Parts that are loaded on opening stay closed."""
+    """Parts that are loaded on opening stay closed."""
     page.evaluate("document.querySelectorAll('details.tl-fold').forEach((fold) => { fold.open = true; })")
 
 
 def open_everything(page: Page) -> None:
-    """Open all folded parts of a page, and wait until the parts that are loaded on opening are there."""
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     expect(page.locator("details[open]:is([data-part], [aria-busy])")).to_have_count(0)

@@ -26,7 +26,7 @@ _LIMIT_S = 300  # Enough for the largest package: the checker has 30 MB.
 
 
 def fetched(wanted: Packed) -> Path:
-    """Return the file, or skip the running test if the file was not fetched."""
+    """Skip the running test if the file was not fetched."""
     path = Path(os.environ.get(VARIABLE, ""), wanted.name).absolute()
     if not path.is_file():
         leave_out(f"{path} is not there: {VARIABLE}=FOLDER python -m tests.browser.fetch fetches it")
@@ -34,7 +34,6 @@ def fetched(wanted: Packed) -> Path:
 
 
 def main() -> None:
-    """Fetch all packages. Print the packages that could not be fetched."""
     for wanted in (CHECKER, PLOTLY):
         if reason := fetch(wanted, Path(os.environ[VARIABLE]), _LIMIT_S):
             sys.stderr.write(f"left out: tests that need {wanted.package}, because {reason}\n")

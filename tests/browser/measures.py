@@ -95,7 +95,6 @@ class Measures(NamedTuple):
 
 
 def pages_of_kinds(site: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name of each kind of page, with the address of one page of this kind."""
     for kind, pattern in KINDS.items():
         found = sorted(site.glob(pattern), key=lambda path: (path.stat().st_size, path.name))
         if found:
@@ -103,7 +102,7 @@ def pages_of_kinds(site: Path) -> Iterator[tuple[str, str]]:
 
 
 def weigh(site: Path, browser: Browser, name: str) -> Weights:
-    """Open a page, scroll through it so that all plots are drawn, and return the bytes that it loaded."""
+    """Scroll through the page, so that all plots are drawn."""
     page, asked = _opened(site, browser, name)
     draw_all(page)
     page.context.close()
@@ -111,7 +110,7 @@ def weigh(site: Path, browser: Browser, name: str) -> Weights:
 
 
 def measure(site: Path, browser: Browser, kind: str, name: str) -> Measures:
-    """Open a page, scroll through it so that all plots are drawn, and measure it."""
+    """Scroll through the page, so that all plots are drawn."""
     page, asked = _opened(site, browser, name)
     nodes, stops, height = (page.evaluate(script) for script in ("document.getElementsByTagName('*').length", STOPS, _HEIGHT))
     draw_all(page)
@@ -123,7 +122,6 @@ def measure(site: Path, browser: Browser, kind: str, name: str) -> Measures:
 
 
 def _opened(site: Path, browser: Browser, name: str) -> tuple[Page, dict[str, None]]:
-    """Open a page, and return it with the addresses that it requests."""
     page, asked = patient(browser.new_context(viewport=SCREEN)).new_page(), dict[str, None]()
     page.on("request", lambda request: asked.setdefault(request.url))
     page.goto((site / name).as_uri())
@@ -142,7 +140,7 @@ _HEIGHT = "document.documentElement.scrollHeight"
 
 
 def _path_of(address: str) -> Path | None:
-    """Return the file that an address names; None if the content is in the page itself (``data:``, ``blob:``)."""
+    """Return None if the content is in the page itself (``data:``, ``blob:``)."""
     parts = urlsplit(address)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
@@ -153,12 +151,10 @@ def _weight(path: Path) -> int:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a file is a page, a part of a page, or one of our styles and scripts."""
     return "_static" not in path.parts or path.name.startswith(("tacholog", "favicon"))
 
 
 def table(found: Sequence[Measures]) -> str:
-    """Return the measures as a table in Markdown."""
     heads = ("page", "own kB", "theme kB", "fonts kB", "Plotly kB", "height", "at 375", "stops", "elements", "sheets")
     rows = [
         (
@@ -172,7 +168,6 @@ def table(found: Sequence[Measures]) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the measures of the pages of a site."""
     site = Path(arguments[0]).resolve()
     names = [("page", name) for name in arguments[1:]] or list(pages_of_kinds(site))
     with sync_playwright() as playwright:

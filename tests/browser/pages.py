@@ -16,15 +16,14 @@ _CLASSES = re.compile(r'<[a-z][^>]*?\sclass="([^"]*)"')
 
 
 def every_page(site: Path) -> list[str]:
-    """Return the address of each page of a site."""
     return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts)
 
 
 def pages_for(site: Path, screen: str) -> list[str]:
-    """Return the pages to open on a screen.
+    """Return few pages, because axe checks all elements of a page on most screens, which takes seconds.
 
-    A check on a phone is fast. So the tests open all pages of the top folder, and the largest page of each other folder. On other screens, axe checks
-    all elements of a page, which takes seconds. So the tests open only as many pages as are needed to see each class of element.
+    A check on a phone is fast: there, all pages of the top folder are opened, and the largest page of each other folder. On other screens, the pages
+    are enough to see each class of element.
     """
     names = every_page(site)
     if NIGHTLY:
@@ -35,13 +34,12 @@ def pages_for(site: Path, screen: str) -> list[str]:
 
 
 def largest_of_folders(site: Path) -> list[str]:
-    """Return the largest page of each folder."""
     names = sorted((name for name in every_page(site) if "/" in name), key=lambda name: ((site / name).stat().st_size, name))
     return list({name.partition("/")[0]: name for name in names}.values())
 
 
 def showing_all_classes(site: Path, chosen: Iterable[str]) -> list[str]:
-    """Return the chosen pages, and add pages until each CSS class of the site is on one of them."""
+    """Add pages until each CSS class of the site is on one of them."""
     shown = {name: _classes(site / name) for name in every_page(site)}
     found = set(chosen)
     missing = set[str]().union(*shown.values()).difference(*(shown[name] for name in found))

@@ -31,7 +31,7 @@ _LATE = """
 
 
 def patient(context: BrowserContext) -> BrowserContext:
-    """Set the timeouts of this context; the defaults of Playwright are 5 and 30 s."""
+    """The default timeouts of Playwright are 5 and 30 s."""
     context.set_default_timeout(PATIENCE_MS)
     if os.environ.get("TACHOLOG_LATE_MS"):
         context.add_init_script(_LATE.replace("LATE_MS", str(int(os.environ["TACHOLOG_LATE_MS"]))))
@@ -39,13 +39,11 @@ def patient(context: BrowserContext) -> BrowserContext:
 
 
 def draw(figure: Locator) -> None:
-    """Click the button of a plot that shows the exact values, and wait until the plot is drawn."""
     figure.get_by_role("button", name="Show exact values").click()
     figure.locator(".tl-is-live").wait_for()
 
 
 def draw_all(page: Page) -> None:
-    """Point at each visible figure, and wait until it is drawn."""
     for figure in page.locator(".tl-figure:visible:has(script)").all():
         figure.locator(".tl-stage").hover()
         figure.locator(".tl-is-live").wait_for()

@@ -29,7 +29,6 @@ pytestmark = [
 
 @pytest.fixture(scope="session")
 def mistakes() -> Checker:
-    """The checker: a function that returns the errors in the pages of a folder."""
     java, jar = shutil.which("java"), fetched(CHECKER)
     if java is None:
         leave_out("the checker of HTML needs Java (Debian: default-jre-headless)")

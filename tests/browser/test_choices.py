@@ -133,7 +133,6 @@ def test_ratios_are_coloured_only_if_there_are_enough_runs_for_a_verdict(opened:
 
 
 def with_base(page: Page, transport: str) -> str:
-    """Make the series of a transport the baseline, and return its id."""
     value = page.locator("#tl-base option", has_text=f", {transport}:").first.get_attribute("value") or ""
     page.locator("#tl-base").select_option(value)
     return value
@@ -234,7 +233,6 @@ def test_comparison_of_two_operating_systems_does_not_state_that_participants_di
 
 
 def results(page: Page) -> list[str]:
-    """Return the titles of the search results, best first."""
     page.locator("#search-results", has_text=re.compile("Search finished|did not match")).wait_for()
     return page.locator("#search-results ul.search > li > a").all_inner_texts()
 
@@ -254,7 +252,6 @@ def errors_of(page: Page) -> list[str]:
 
 @pytest.fixture(scope="module")
 def served(site: Path) -> Iterator[str]:
-    """Serve the site, and yield the address of the web server."""
     handler = partial(SimpleHTTPRequestHandler, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def few(tmp_path: Path) -> Path:
-    """A site of five pages; two pages have the same classes."""
+    """Five pages; two of them have the same classes."""
     pages = {
         "index.html": '<p class="words">home</p>',
         "logs/long.html": f'<p class="words line">{"long " * 20}</p>',

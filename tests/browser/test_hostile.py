@@ -50,7 +50,7 @@ def test_hostile_texts_on_pages_are_not_executed_and_cause_no_request(
 
 
 def watch(page: Page, name: str, found: list[str]) -> None:
-    """Record all actions of a page. Violations of its security policy appear on the console."""
+    """Violations of the security policy of a page appear on the console."""
     page.on("dialog", lambda dialog: found.append(f"{name}: dialog {dialog.message}"))
     page.on("console", lambda message: found.append(f"{name}: {message.text}") if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: found.append(f"{name}: {error}"))

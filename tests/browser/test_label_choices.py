@@ -29,7 +29,7 @@ PLUGINS = ("flannel", "calico", "<b>bold</b>, a|b", None)
 
 @pytest.fixture(scope="module")
 def labelled(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """A site of runs with the label "plugin". The site has a page for each value of this label."""
+    """A site with a page for each value of the label "plugin"."""
 
     def build(folder: Path) -> None:
         for plugin in PLUGINS:
@@ -48,7 +48,6 @@ def labelled(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path
 
 @pytest.fixture
 def compare(labelled: Path, browser: Browser) -> Iterator[Page]:
-    """The comparison page."""
     page = patient(browser.new_context()).new_page()
     page.goto((labelled / "compare.html").as_uri())
     yield page

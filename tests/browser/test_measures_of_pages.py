@@ -28,7 +28,6 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def weights(site: Path, browser: Browser) -> dict[str, Weights]:
-    """The bytes that a page of each kind loads."""
     kinds = tries(gate=("home", "compare", "transport (shm)", "log"), nightly=tuple(KINDS))
     return {kind: weigh(site, browser, name) for kind, name in pages_of_kinds(site) if kind in kinds}
 

@@ -67,7 +67,6 @@ pytestmark = [
 
 
 def scroll_through(page: Page) -> None:
-    """Point at each visible plot, and wait until it is drawn."""
     draw_all(page)
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
 
@@ -82,7 +81,6 @@ def watch(page: Page, complaints: list[str]) -> None:
 
 
 def complaints_of(page: Page, screen: str) -> Iterator[str]:
-    """Yield the problems of an open page, and of its initially folded parts."""
     page.evaluate(DRAWN)
     page.evaluate("window.shifts = 0")  # The shifts during loading depend on the machine: see test_slow_arrival.py.
     if not 3 < page.evaluate(STOPS) <= MOST_STOPS:
@@ -103,7 +101,6 @@ def complaints_of(page: Page, screen: str) -> Iterator[str]:
 
 
 def violations(page: Page, options: dict[str, object] | None = None) -> Iterator[str]:
-    """Yield the violations of accessibility rules that axe reports."""
     # "preload" is off: axe would request the style sheets again, and a page that is opened as a file cannot do this.
     # "resultTypes" limits the list to violations: a list of all elements without problems would take longer than the check.
     asked = {"preload": False, "resultTypes": ["violations"], **(options or {})}

@@ -26,7 +26,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def asked(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """A site with two questions: the first names no network bandwidth, and the second has an axis of names instead of numbers."""
+    """The first question names no network bandwidth. The second has an axis of names instead of numbers."""
 
     def build(folder: Path) -> None:
         lossy(folder / "data")

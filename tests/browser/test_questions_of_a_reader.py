@@ -23,7 +23,6 @@ LOADED = re.compile("the system (was|is) (not )?loaded|load not stated|measured 
 
 
 def text_of(page: Page, place: str = "article.bd-article") -> str:
-    """Return the visible text of a part of a page, with each sequence of blanks replaced by one space."""
     return " ".join(page.locator(place).first.inner_text().split())
 
 

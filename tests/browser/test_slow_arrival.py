@@ -72,7 +72,6 @@ class _Handler(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(site: Path) -> Iterator[TwoParts]:
-    """Serve the site on a free port."""
     with TwoParts(site) as started:
         thread = threading.Thread(target=started.serve_forever)
         thread.start()
@@ -83,7 +82,6 @@ def server(site: Path) -> Iterator[TwoParts]:
 
 
 def cuts(content: bytes) -> list[int]:
-    """Return the offsets at which a page is cut."""
     table = content.index(b"<table")
     heads, rows = ([found.end() for found in re.finditer(mark, content[table:])] for mark in (b"</th>", b"</tr>"))
     return [table + ends[count] for ends, counts in ((heads, HEADS), (rows, ROWS)) for count in counts if count < len(ends)]

@@ -31,7 +31,7 @@ pytestmark = [
 
 
 def values(page: Page, column: int) -> list[float | None]:
-    """Return the numbers in a column of the first table. Their order is the current order of the rows."""
+    """The numbers are in the current order of the rows of the first table."""
     script = f"[...document.querySelectorAll('.tl-table tbody tr')].map((row) => row.cells[{column}].querySelector('[data-v]')?.dataset.v ?? null)"
     return [None if value is None else float(value) for value in page.evaluate(script)]
 
@@ -358,7 +358,6 @@ OLD_SERIES = "tl-latency-tacholog-perftest-udp-1"  # The id of a series of relea
 
 
 def old_release(page: Page) -> Locator:
-    """Return the folded section of release 0.1.0."""
     return page.locator("details.tl-release").filter(has_text="Release 0.1.0")
 
 

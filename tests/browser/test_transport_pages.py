@@ -35,7 +35,6 @@ pytestmark = [
 
 @pytest.fixture
 def wide(site: Path, browser: Browser) -> Iterator[Callable[[str], Page]]:
-    """A function that opens a page on a screen of 1280 pixels."""
     context = patient(browser.new_context(viewport={"width": 1280, "height": 800}))
     page = context.new_page()
 

@@ -14,7 +14,7 @@ from tests.left_out import leave_out
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., TwoHosts]]:
-    """Return a function that makes two hosts. It calls ``prepare`` before it starts the hosts named in ``start``."""
+    """``prepare`` is called before the hosts named in ``start`` are started."""
     if missing_requirement():
         leave_out(f"needs {missing_requirement()}")
     made = []

@@ -61,7 +61,6 @@ def start_bench(path: Path, tmp_path: Path) -> subprocess.Popen[str]:
 
 
 def bench(path: Path, tmp_path: Path) -> tuple[int, str]:
-    """Run a campaign and return its exit code and its output."""
     with start_bench(path, tmp_path) as process:
         out, errors = process.communicate(timeout=LIMIT_S)
     return process.returncode, out + errors
@@ -78,12 +77,12 @@ def run_folder(tmp_path: Path) -> Path:
 
 
 def processes_left(hosts: TwoHosts) -> dict[int, str]:
-    """Return the processes that remain on both hosts, and the ssh connections of the campaign that remain on this machine."""
+    """The processes on both hosts, and the ssh connections of the campaign on this machine."""
     return hosts.processes("a") | hosts.processes("b") | hosts.local_processes()
 
 
 def in_own_folder(name: str) -> Callable[[TwoHosts], object]:
-    """Give a host a separate temporary folder, so that a test sees the files that remain in it."""
+    """With a separate temporary folder, a test sees the files that remain in it."""
 
     def prepare(hosts: TwoHosts) -> None:
         for host_name in "ab":

@@ -60,13 +60,11 @@ def campaign(folder: Path, text: str = CAMPAIGN) -> Path:
 
 
 def only_folder(folder: Path) -> Path:
-    """Return the folder of the only comparison."""
     [found] = folder.glob("build/runs/ab-small-*")
     return found
 
 
 def runs_in_order(folder: Path) -> list[tuple[str, Manifest]]:
-    """Return side and manifest of each run, in the order of the runs."""
     runs = [(path.relative_to(folder).parts[0], read_manifest(path)) for path in folder.rglob("run.toml")]
     return sorted(runs, key=lambda run: run[1].order_index or 0)
 
@@ -192,7 +190,7 @@ def test_delay_that_is_five_percent_longer_is_detected_as_worse(tmp_path: Path, 
 
 
 def _skip_if_the_host_was_too_busy(folder: Path) -> None:
-    """Skip if a median is 30 % above the injected delay, because the host was too busy. Both sides poll, so each side needs a CPU all the time."""
+    """Skip if a median is 30 % above the injected delay. Both sides poll, so each side needs a CPU all the time."""
     medians = []
     for log in folder.rglob("perftest.log"):
         records = (event.what for event in read_log(log).events if isinstance(event.what, Record))
@@ -504,7 +502,7 @@ conditions = { transport = "mock", load_mode = "closed", payload_touched = "writ
 
 
 def recorded(folder: Path, perftest: Path) -> tuple[Path, Path]:
-    """Return an old and a new program that print recorded logs. For messages of 64 bytes, the new latency is a hundred times the old latency."""
+    """Both programs print recorded logs. For messages of 64 bytes, the new latency is a hundred times the old latency."""
     for name, size, hold_us in (("old-64", 64, 100), ("new-64", 64, 10_000), ("old-1024", 1024, 100)):
         words = ["--test", "latency", "--transport", "mock", "--sizes", str(size), "--duration", "1", "--warmup", "0.02"]
         done = subprocess.run([perftest, *words, "--set", f"faults=hold={hold_us}us", "--output", "-"], capture_output=True, check=True)

@@ -38,7 +38,6 @@ def campaign(folder: Path, text: str) -> Path:
 
 
 def only_folder(output: Path) -> Path:
-    """Return the folder of the only campaign."""
     [folder] = output.glob("small-*")
     return folder
 

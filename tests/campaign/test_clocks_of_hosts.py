@@ -48,7 +48,7 @@ host = "b"
 
 @pytest.fixture
 def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], TwoHosts]]:
-    """Return a function that makes two hosts. ``b`` has another boot id, as on another machine."""
+    """``b`` has another boot id, as on another machine."""
     if missing_requirement():
         leave_out(f"needs {missing_requirement()}")
     if shutil.which("chronyd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") is None or shutil.which("chronyc") is None:

@@ -38,12 +38,11 @@ class Here(LocalMachine):
     """This machine. The process named ``first`` ends at a time that the test chooses."""
 
     def __init__(self, ends_before: int) -> None:
-        """Store the number of the check before which the process ends."""
+        """``ends_before`` is the number of the check before which the process ends."""
         super().__init__("", HostEntry(), {})
         self.ends_before = ends_before
 
     def start(self, job: Job) -> LocalProcess:
-        """Start a process."""
         if job.name != "first":
             return super().start(job)
         running = EndsBeforeACheck(self, job, job.program, job.argv)

@@ -39,7 +39,7 @@ for line in shell.stdout:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RemoteMachine]:
-    """Return a function that connects to a host with wrong answers: from answer number ``first`` on, all answers of ``kind`` are replaced."""
+    """From answer number ``first`` on, all answers of ``kind`` are replaced by wrong ones."""
 
     def connect(kind: str, answer: str, first: int = 1, *, endless: bool = False) -> RemoteMachine:
         ssh = tmp_path / "bin" / "ssh"

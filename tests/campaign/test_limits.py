@@ -94,7 +94,6 @@ def test_campaign_with_limits_records_the_load_before_during_and_after_its_runs(
 
 
 def disturbed(tmp_path: Path) -> Path:
-    """Return the folder of a campaign whose first run was disturbed according to its manifest."""
     (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
     bench("small.toml", "--output", "out", cwd=tmp_path)
     folder = only_folder(tmp_path / "out")

@@ -45,7 +45,6 @@ OWN_NETWORK = ("unshare", *(("--user", "--map-root-user") if os.geteuid() else (
 
 
 def process(name: str, command: str, *more: str) -> str:
-    """Return the part of a campaign file that describes a process."""
     return "\n".join(["[[runs.processes]]", f'name = "{name}"', f'role = "{name}"', f"command = {shlex.split(command)}", *more, ""])
 
 
@@ -64,7 +63,7 @@ def bench(path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def bench_by_hand(path: Path) -> Manifest:
-    """Run a campaign whose clock advances only when its processes write to the file ``clock``."""
+    """The clock of the campaign advances only when its processes write to the file ``clock``."""
     run_tacholog_text("bench", "--no-control", path, "--output", "out", cwd=path.parent, environment={CLOCK_FILE: str(path.parent / "clock")})
     return read_manifest(run_folder(path.parent) / "run.toml")
 
@@ -75,7 +74,6 @@ def run_folder(folder: Path) -> Path:
 
 
 def measured(folder: Path, *processes: str, block: str = f"deadline_s = {LIMIT_S - 100}", head: str = "") -> Manifest:
-    """Run a campaign and return the manifest of its only run."""
     bench(campaign(folder, *processes, block=block, head=head))
     return read_manifest(run_folder(folder) / "run.toml")
 
@@ -87,7 +85,6 @@ def number_in(path: Path) -> int:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """The number of a port on which the test listens."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()

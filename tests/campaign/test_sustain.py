@@ -55,7 +55,7 @@ sockperf: ---> <MIN> observation =    3.808''')
 def search(plan: SearchPlan, passes: Callable[[TrialOrder, int], bool]) -> tuple[SearchResult, list[str]]:
     """Return the result of a search and its trials.
 
-    ``passes`` returns whether a trial passes. In the list of trials, ``1000s`` is a short trial at 1000 messages per second. ``1000F`` is a trial of
+    ``passes`` returns whether a trial passes. In the list of trials, ``1000s`` is a short trial at 1000 messages per second, and ``1000F`` one of
     full length.
     """
     found, trials = SustainSearch(plan), list[str]()
@@ -108,7 +108,6 @@ def test_rates_are_classified_as_in_rfc_9971() -> None:
 
 
 def sustain(folder: Path, *arguments: str, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:
-    """Run ``tacholog sustain`` with a program that replaces the tool."""
     (folder / "program.py").write_text(program, encoding="utf-8")
     options = ("--rate-range", "5000,80000", "--duration", "1", "--trial-duration", "0.5")
     return run_tacholog_text("sustain", *options, *arguments, "--", sys.executable, "program.py", "%rate%", "%seconds%", cwd=folder)

@@ -95,7 +95,7 @@ def cable() -> None:
 
 
 def in_namespaces(tool: str, folder: Path, repetitions: int) -> Path:
-    """Write the campaign of a tool with its two hosts in the namespaces, fewer repetitions and shorter runs."""
+    """The campaign has fewer repetitions and shorter runs than that of the tool."""
     text = (TOOLS / f"{tool}.toml").read_text()
     prefixes = {name: f'prefix = ["ip", "netns", "exec", "{name}"]' for name in "ab"}
     for old, new in (
@@ -112,7 +112,7 @@ def in_namespaces(tool: str, folder: Path, repetitions: int) -> Path:
 
 
 def measured(path: Path, output: Path) -> Path:
-    """Run a campaign and return its folder. No message about missing conditions or unknown lines is allowed."""
+    """No message about missing conditions or unknown lines is allowed."""
     done = run_tacholog_text("bench", "--no-control", path, "--output", output, cwd=path.parent, prefix=NAMESPACES)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line for line in done.stderr.splitlines() if not re.match(r"\[\d+/\d+\] \S+: ok, ", line)] == []
@@ -159,14 +159,14 @@ def test_campaign_of_a_broker_gives_comparable_rows_with_the_version_of_the_brok
 
 
 def version_of_broker(tool: str) -> str:
-    """Return the version of the broker from its Debian package, without the revision of the package."""
+    """Read the version from the Debian package, without the revision of the package."""
     package = {"nats-bench": "nats-server", "redis-benchmark": "redis-server", "rabbitmq-perftest": "rabbitmq-server"}[tool]
     version = subprocess.run(["dpkg-query", "--show", "--showformat=${Version}", package], capture_output=True, text=True, check=True).stdout
     return re.sub(r"^\d+:|-[^-]*$", "", version)
 
 
 def broker_rows(folder: Path) -> dict[tuple[str, str | None, int, str], int]:
-    """Return how many medians (latency) or means (message rate) exist for each test, basis, size and metric. Intervals are not counted."""
+    """Count the medians (latency) or means (message rate) for each test, basis, size and metric. Intervals are not counted."""
     rows = load([folder]).results
     statistics = {"latency": "p50", "message_rate": "mean"}
     rows = rows[(rows["scope"] == "summary") & (rows["statistic"] == rows["metric"].map(statistics))]
@@ -176,7 +176,7 @@ def broker_rows(folder: Path) -> dict[tuple[str, str | None, int, str], int]:
 
 
 def counted_rows(folder: Path, tool: str) -> dict[tuple[str, str, int, str], int]:
-    """Return how many repetitions state a mean, for each test, transport, size and metric. Means of an open loop are not counted."""
+    """Count the repetitions that state a mean, for each test, transport, size and metric. Means of an open loop are not counted."""
     dataset = load([folder])
     wanted = {metric for *_, metric in ROWS[tool]}
     rows = dataset.results.merge(dataset.runs[["run", "repetition"]], on="run")

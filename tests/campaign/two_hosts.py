@@ -42,7 +42,7 @@ def missing() -> str:
 
 
 def run(*words: str | Path) -> str:
-    """Run a command that must succeed, and return its output."""
+    """The command must succeed."""
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, (words, done.stderr)
     return done.stdout
@@ -52,7 +52,6 @@ class TwoHosts:
     """The two hosts. ``mounts`` names files that replace others on a host: ``{"a": {"/etc/passwd": path}}``."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the namespaces, the cables and the keys."""
         self.folder = folder
         self._name = f"tacho{os.getpid()}n{next(_numbers)}"
         self.lab = f"{self._name}lab"
@@ -80,11 +79,10 @@ class TwoHosts:
         self._write_client()
 
     def space(self, host: str) -> str:
-        """Return the network namespace of a host."""
         return f"{self._name}{host}"
 
     def _write_client(self) -> None:
-        """Write an ``ssh`` that runs in the network of the harness, with its own configuration."""
+        """The ``ssh`` runs in the network of the harness, with its own configuration."""
         names = "".join(f"Host host-{host}\n  HostName {address}\n" for host, address in ADDRESSES.items())
         general = f"Host *\n  Port {PORT}\n  User root\n  IdentityFile {self.folder / 'user'}\n  IdentitiesOnly yes\n  IdentityAgent none\n"
         known = f"  UserKnownHostsFile {self.folder / 'known_hosts'}\n  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n"
@@ -94,7 +92,7 @@ class TwoHosts:
         client.chmod(0o755)
 
     def start(self, *hosts: str) -> None:
-        """Start the sshd of these hosts (by default of both hosts), and wait until each sshd answers."""
+        """By default, both hosts are started. Wait until each sshd answers."""
         for host in hosts or ADDRESSES:
             self._start_sshd(host)
         for host in hosts or ADDRESSES:
@@ -123,27 +121,23 @@ class TwoHosts:
             self._started.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
 
     def processes(self, host: str) -> dict[int, str]:
-        """Return the processes on a host with their command lines, without sshd."""
+        """Return the command line of each process, without sshd."""
         return {pid: words for pid, words in _commands(self.space(host)).items() if words and "sshd" not in words.split()[0]}
 
     def local_processes(self) -> dict[int, str]:
-        """Return the ssh clients of the harness."""
         return _commands(self.lab)
 
     def unplug(self, host: str) -> None:
-        """Disconnect a host."""
         run("ip", "-n", self.lab, "link", "set", f"port-{host}", "down")
 
     def plug(self, host: str) -> None:
-        """Connect the host again."""
         run("ip", "-n", self.lab, "link", "set", f"port-{host}", "up")
 
     def slow_down(self, host: str, rate: str) -> None:
-        """Limit the sending rate of a host."""
         run("tc", "-n", self.space(host), "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "16kb", "latency", "50ms")
 
     def start_clock(self, host: str, *settings: str) -> None:
-        """On a host, start a chronyd that does not adjust the clock."""
+        """The chronyd does not adjust the clock."""
         chronyd = shutil.which("chronyd", path=_PATH)
         assert chronyd is not None
         file = self.folder / f"chrony-{host}.conf"
@@ -154,15 +148,12 @@ class TwoHosts:
             self._started.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
 
     def clock(self, host: str) -> str:
-        """Return the reports of the chronyd of a host."""
         return subprocess.run(self.within(host, "chronyc", "-h", "127.0.0.1", "-c", "tracking"), capture_output=True, text=True, check=False).stdout
 
     def within(self, host: str, *words: str | Path) -> list[str]:
-        """Return the command line that runs a command in the network of a host."""
         return ["ip", "netns", "exec", self.space(host), *map(str, words)]
 
     def close(self) -> None:
-        """End all processes in the namespaces, and remove the namespaces."""
         spaces = (self.lab, *map(self.space, ADDRESSES))
         for space in spaces:
             for pid in _within(space):
@@ -175,7 +166,7 @@ class TwoHosts:
 
 
 def _within(space: str) -> list[int]:
-    """Return the processes in a network namespace, like ``ip netns pids`` but without starting a process."""
+    """This is like ``ip netns pids``, but starts no process."""
     wanted, found = Path(f"/run/netns/{space}").stat().st_ino, []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # The process ended.
@@ -185,7 +176,6 @@ def _within(space: str) -> list[int]:
 
 
 def _commands(space: str) -> dict[int, str]:
-    """Return the processes in a network namespace, with their command lines."""
     return {pid: _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace").strip() for pid in _within(space)}
 
 
@@ -198,13 +188,7 @@ def _read(path: str) -> bytes:
 
 @contextlib.contextmanager
 def two_hosts(folder: Path, prepare: Callable[[TwoHosts], object] = lambda _: None, start: Sequence[str] = ("a", "b")) -> Iterator[TwoHosts]:
-    """Yield two hosts, and remove them at the end.
-
-    Args:
-        folder: the folder for the keys and the settings of ssh.
-        prepare: a function that is called before the hosts start.
-        start: the hosts whose sshd is started.
-    """
+    """Yield two hosts, and remove them at the end. ``prepare`` is called before the hosts in ``start`` are started."""
     hosts = TwoHosts(folder)
     try:
         prepare(hosts)

@@ -123,7 +123,7 @@ def _run_frame(frame: dict[str, list[Any]]) -> pd.DataFrame:
 
 
 def make_pairs(old: NDArray[np.float64], new: NDArray[np.float64], **said: Any) -> tuple[Dataset, Dataset]:  # noqa: ANN401 - any column
-    """Return both sides of interleaved pairs: the sides take turns in going first."""
+    """The sides take turns in going first."""
     pairs = np.arange(old.shape[1])
     first = pairs % 2
     return make_side(old, list(2 * pairs + first), **said), make_side(new, list(2 * pairs + 1 - first), **said)
@@ -135,7 +135,6 @@ def compare_pairs(
     policy: Policy | None = None,
     **said: Any,  # noqa: ANN401 - any column
 ) -> Comparison:
-    """Compare interleaved pairs of runs."""
     return compare(*make_pairs(np.atleast_2d(old), np.atleast_2d(new), **said), policy or Policy())
 
 
@@ -144,7 +143,7 @@ _FIGURES = pytest.StashKey[list[str]]()
 
 @pytest.fixture
 def figure(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Return a function that records a result of a simulation. All recorded results are printed at the end of the tests."""
+    """Record results of simulations, which are printed at the end of the tests."""
 
     def note(what: str, found: str) -> None:
         request.config.stash.setdefault(_FIGURES, []).append(f"{what}: {found}")
@@ -153,7 +152,6 @@ def figure(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the figures of the simulations."""
     figures = config.stash.get(_FIGURES, [])
     if figures:
         terminalreporter.section("simulated with known truth")
@@ -163,13 +161,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture
 def side() -> Side:
-    """A function that makes one artificial side of a diff."""
     return make_side
 
 
 @pytest.fixture
 def compared() -> Compared:
-    """A function that compares the values of interleaved pairs of runs."""
     return compare_pairs
 
 
@@ -182,5 +178,4 @@ def noise() -> NDArray[np.float64]:
 
 @pytest.fixture
 def other_host() -> Host:
-    """A machine with another CPU."""
     return msgspec.structs.replace(HOST, cpu=HOST.cpu | {"model": "Another CPU"})

@@ -18,7 +18,7 @@ Found = Counter[tuple[str | None, str, str]]
 
 @pytest.fixture(scope="module")
 def published(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the data of a few releases, because reading all data of the checkout takes seconds."""
+    """The data of a few releases, because reading all data of the checkout takes seconds."""
     folder = tmp_path_factory.mktemp("published") / "data"
     for name in ("ecal", "hmbdc", "hosts"):
         shutil.copytree(checkout / "data" / name, folder / name)
@@ -34,7 +34,6 @@ def compared(data: Path, *words: str, exit_code: int = 0) -> dict[str, Any]:
 
 
 def verdicts(report: dict[str, Any]) -> Found:
-    """Count the rows by data path, verdict and reasons."""
     return Counter((row["key"].get("data_path"), row["verdict"], " ".join(row.get("reasons", ()))) for row in report["rows"])
 
 

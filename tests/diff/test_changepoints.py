@@ -41,7 +41,7 @@ def page(seed: int, change: Floats | None = None, *, session: float = 0.0, relea
 
 
 def steps() -> Floats:
-    """Return a history that gets 4 % slower at release 10 and 6 % faster at release 20."""
+    """The history gets 4 % slower at release 10 and 6 % faster at release 20."""
     level = np.zeros(RELEASES)
     level[10:] += np.log(1.04)
     level[20:] += np.log(0.94)
@@ -49,7 +49,7 @@ def steps() -> Floats:
 
 
 def slow_drift(releases: int = RELEASES, first: int = 9) -> Floats:
-    """Return a history that gets 1 % slower with each of ten releases."""
+    """The history gets 1 % slower with each of ten releases."""
     return np.asarray(np.log(1.01) * np.clip(np.arange(releases) - first, 0, 10))
 
 
@@ -167,7 +167,7 @@ def test_penalty_of_a_step_is_larger_for_more_histories_and_for_shorter_historie
 
 
 def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
-    """Return one line of a history. ``levels`` are the logarithms of the latency, one for each release. The runs of a release vary by 1 %."""
+    """``levels`` are the logarithms of the latency, one for each release. The runs of a release vary by 1 %."""
     runs = 10_000 * np.exp(levels[:, None] + 0.01 * np.random.default_rng(seed).standard_normal((len(levels), RUNS)))
     key = RowKey(system="M", test="latency", transport="shm", payload_bytes=64, metric="latency", statistic="p50")
     return HistoryLine(key, [HistoryPoint(place, float(np.median(values)), None, tuple(values.tolist())) for place, values in enumerate(runs)])

@@ -226,7 +226,7 @@ def test_error_in_a_thresholds_file_is_reported_with_its_position(tmp_path: Path
 
 @pytest.fixture
 def recorded(tmp_path: Path, checkout: Path) -> Path:
-    """Recorded pairs of two releases with one transport: a copy, which a test may damage."""
+    """A copy of recorded pairs, which a test may damage."""
     for side in ("old", "new"):
         shutil.copytree(checkout / "data/perftest/0.1.0-to-0.2.0" / side / "latency-uds", tmp_path / side / "latency-uds")
     return tmp_path
@@ -419,7 +419,7 @@ def test_problem_in_a_raw_log_is_located_by_the_path_of_the_log_and_the_line(tmp
 
 
 def bare(folder: Path, *more: str) -> Path:
-    """Make a folder of three raw logs, without a run.toml. Each text of ``more`` is added at the end of one log, in the order of the logs."""
+    """Make three raw logs without a run.toml. Each text of ``more`` is added at the end of one log."""
     folder.mkdir()
     log = (SOCKPERF / "ping-pong-udp.log").read_text()
     for name, text in zip("abc", (*more, "", "", ""), strict=False):

@@ -28,7 +28,7 @@ LOSS: dict[str, Any] = {"metric": "loss", "statistic": "total", "unit": "ratio",
 
 
 def two_looks(first: tuple[Floats, Floats], again: tuple[Floats, Floats], **said: Any) -> tuple[Comparison, Comparison]:  # noqa: ANN401 - any column
-    """Return two comparisons: of the first pairs only, and after the new pairs. Each array has the shape (sizes, runs)."""
+    """Compare the first pairs only, and then all pairs. Each array has the shape (sizes, runs)."""
     look = compare(*make_pairs(*first, **said), Policy(), everything=False)
     rows = changed_rows(look)
     old, new = (only_rows(side, rows, ()) for side in make_pairs(*again, **{"session": "session-2", **said}))
@@ -40,7 +40,7 @@ def level(log_values: Floats) -> Floats:
 
 
 def noise(seed: int, rows: int = 1, deviation: float = 0.01) -> Floats:
-    """Return random logarithms for runs of one build, shape (looks, sides, rows, pairs). Look 0 is the first pairs, look 1 the new pairs."""
+    """Return random logarithms, shape (looks, sides, rows, pairs). Look 0 is the first pairs, look 1 the new pairs."""
     return deviation * np.random.default_rng(seed).standard_normal((2, 2, rows, PAIRS))
 
 
@@ -66,7 +66,7 @@ class Shares(NamedTuple):
 
 
 def simulated(change: float, deviation: float) -> Shares:
-    """Simulate comparisons with first pairs and new pairs. ``change`` is added to the logarithms of the first row on the new side."""
+    """``change`` is added to the logarithms of the first row on the new side."""
     reports: list[list[bool]] = []
     for seed in range(REPORTS):
         values = noise(seed, ROWS, deviation)

@@ -32,7 +32,6 @@ LABEL = '{"control": "yes"}'
 
 
 def with_controls(rows: Floats, controls: Floats, places: list[int], **said: Any) -> Dataset:  # noqa: ANN401 - any column
-    """Return one side with rows and controls. Both were measured at the same positions in time."""
     measured, beside = make_side(rows, places, **said), make_side(controls, places, labels=LABEL, **{"transport": "inter-thread"} | said)
     for table in (beside.runs, beside.results):
         table["run"] = "control/" + table["run"]
@@ -65,7 +64,7 @@ class Host(NamedTuple):
 
 
 def report_of(host: Host, seed: int, *, lone: float = 0.0, controls: int = CONTROLS, pairs: int = PAIRS, **said: Any) -> Comparison:  # noqa: ANN401
-    """Compare two sides with 40 rows and 2 % noise. The runs of the new side are slower because of the host."""
+    """Compare two sides with 40 rows and 2 % noise. The host makes the runs of the new side slower."""
     generator = np.random.default_rng(seed)
     old, new = iid(generator, (2, ROWS + controls, pairs))
     effect = np.log1p(host.percent / 100) + host.varies * generator.standard_normal((ROWS + controls, 1))
@@ -262,17 +261,14 @@ RUNS, SESSIONS = 6, 8
 
 
 def in_blocks(values: NDArray[np.float64], rows: int = 1) -> Comparison:
-    """Return the comparison of two blocks of runs. ``values`` are logarithms, shape (sides, rows, runs).
-
-    All rows after the first ``rows`` are controls.
-    """
+    """``values`` are logarithms, shape (sides, rows, runs). All rows after the first ``rows`` are controls."""
     level, runs = 10_000 * np.exp(values), values.shape[2]
     sides = [with_controls(one[:rows], one[rows:], list(range(first, first + runs))) for one, first in zip(level, (0, 100), strict=True)]
     return compare(sides[0], sides[1], Policy(), everything=False)
 
 
 def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS, noise: Noise = iid) -> Comparison:
-    """Compare two blocks of runs. All rows of the second block are slower because of the host."""
+    """All rows of the second block are slower because of the host."""
     generator = np.random.default_rng(seed)
     values = noise(generator, (2, 1 + controls, runs))
     values[1] += np.log1p(host.percent / 100) + host.varies * generator.standard_normal((1 + controls, 1))
@@ -280,7 +276,7 @@ def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS
 
 
 def in_sessions(host: Host, seed: int, *, effect: float, runs: int = 3, rows: int = 4) -> Comparison:
-    """Return the comparison of alternating sessions of several runs. In each session, all rows get the same random shift."""
+    """Sessions of several runs alternate between the sides. In each session, all rows get the same random shift."""
     generator = np.random.default_rng(seed)
     values = iid(generator, (2, rows + CONTROLS, SESSIONS * runs)) + np.repeat(effect * generator.standard_normal((2, 1, SESSIONS)), runs, axis=2)
     values[1] += np.log1p(host.percent / 100)
@@ -399,7 +395,6 @@ def test_controls_under_other_conditions_are_not_judged() -> None:
 
 
 def lossy_side(values: NDArray[np.float64], loss: NDArray[np.float64], places: list[int]) -> Dataset:
-    """Return one side: a row of latency with its loss, and controls."""
     side = with_controls(values[:1], values[1:], places)
     lost = make_side(loss, places, metric="loss", statistic="total", unit="ratio", samples=None).results
     return msgspec_replace(side, side.runs, pd.concat([side.results, lost], ignore_index=True))

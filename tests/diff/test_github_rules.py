@@ -63,7 +63,7 @@ class Text(HTMLParser):
 
 
 def shown(markdown: str) -> Text:
-    """Return the elements and the text of the HTML that GitHub's renderer makes from Markdown. GitHub adds mentions and links later."""
+    """GitHub adds mentions and links only later, so they are not in this result."""
     try:
         cmark = importlib.import_module("cmarkgfm.cmark")
     except ImportError:

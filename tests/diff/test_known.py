@@ -36,8 +36,6 @@ WORSE_ROWS = {("udp", 64, "p50"), ("udp", 64, "p99"), ("udp", 1024, "p50"), ("ud
 
 @pytest.fixture
 def real(checkout: Path, tmp_path: Path) -> Callable[..., Result]:
-    """A function that compares the real runs, with a file of known regressions."""
-
     def run(entries: str, *options: str) -> Result:
         (tmp_path / "known.toml").write_text(entries, encoding="utf-8")
         sides = (f"{checkout}/data/perftest/0.3.0-to-0.4.0/{side}" for side in ("new", "old"))
@@ -48,7 +46,7 @@ def real(checkout: Path, tmp_path: Path) -> Callable[..., Result]:
 
 @pytest.fixture
 def judged(compared: Compared, tmp_path: Path) -> Callable[..., Comparison]:
-    """Return a function that compares pairs of runs with messages of 16 B and 32 B. Each factor multiplies the new latencies of one size."""
+    """The messages have 16 B and 32 B. Each factor multiplies the new latencies of one size."""
 
     def run(entries: str, *factors: float, today: date = TODAY, release: str | None = None) -> Comparison:
         (tmp_path / "known.toml").write_text(entries, encoding="utf-8")

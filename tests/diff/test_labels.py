@@ -31,14 +31,13 @@ VALUES = np.array([[1000.0] * 6])
 
 
 def labelled(side: Side, start: int, factor: float = 1.0, transport: str = "shm", **labels: str) -> Dataset:
-    """Return a side of six runs with these labels. Sides with the ``start`` values 0 and 1 form interleaved pairs."""
+    """Return six runs. Sides with the ``start`` values 0 and 1 form interleaved pairs."""
     runs = [f"{start}-{json.dumps(labels)}-{number}" for number in range(6)]
     places = [start // 2 * 2 + 2 * pair + (start + pair) % 2 for pair in range(6)]
     return side(VALUES * factor, places, run=runs, labels=json.dumps(labels, sort_keys=True) if labels else None, transport=transport)
 
 
 def together(*sides: Dataset) -> Dataset:
-    """Return several groups of runs as one side."""
     runs, results = (pd.concat([getattr(side, name) for side in sides], ignore_index=True) for name in ("runs", "results"))
     return msgspec.structs.replace(sides[0], runs=runs, results=results)
 

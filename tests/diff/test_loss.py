@@ -34,7 +34,7 @@ STEADY = 0.02 + 0.0005 * np.sin(np.arange(PAIRS))
 
 @pytest.fixture
 def lost(compared: Compared) -> Callable[..., Comparison]:
-    """Return a function that compares the shares of lost messages in interleaved pairs."""
+    """A function that compares the shares of lost messages in interleaved pairs."""
 
     def made(old: Values, new: Values, policy: Policy | None = None, **said: object) -> Comparison:
         return compared(old, new, policy, **{"metric": "loss", "statistic": "total", "test": "throughput", **said})
@@ -128,7 +128,7 @@ def test_loss_has_the_reason_order_confounded_if_the_runs_are_in_blocks(side: Ca
 
 
 def in_blocks(side: Callable[..., object], old: Values, new: Values) -> Comparison:
-    """Compare the shares of lost messages. All old runs precede all new runs, so no test is possible."""
+    """All old runs precede all new runs, so no test is possible."""
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     runs = old.shape[1]
     return compare(side(old, range(runs), **said), side(new, range(runs, 2 * runs), **said), Policy())  # type: ignore[arg-type]
@@ -221,7 +221,7 @@ def test_comparison_of_loss_succeeds_if_neither_side_lost_messages(lost: Callabl
 
 
 def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
-    """Yield the shares of lost messages of both sides, for each seed. Many runs lose nothing, and the other runs lose many messages."""
+    """Yield the shares of both sides, for each seed. Many runs lose nothing, and the other runs lose many messages."""
     for seed in range(SEEDS):
         generator = np.random.default_rng(seed)
         bursts = generator.gamma(0.5, 0.02, (2, ROWS, PAIRS)) * (generator.random((2, ROWS, PAIRS)) < 0.4)

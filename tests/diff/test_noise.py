@@ -28,7 +28,7 @@ FACTS = MachineFacts(
 
 
 def runs(deviation: float, pairs: int, rows: int = 3) -> NDArray[np.float64]:
-    """Return random latencies of one build for both sides, shape (2, rows, pairs). They are about 10 us."""
+    """Return random latencies of one build, shape (2, rows, pairs). They are about 10 us."""
     return np.asarray(10_000 * np.exp(deviation * np.random.default_rng(1).standard_normal((2, rows, pairs))))
 
 

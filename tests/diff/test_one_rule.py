@@ -52,7 +52,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
 
 
 def together(old: Dataset, new: Dataset) -> View:
-    """Return a view of a dataset with both sides. The old side has the transport ``first``, the new side has the transport ``second``."""
+    """The old side has the transport ``first``, the new side has the transport ``second``."""
     results = pd.concat([side.results.assign(transport=name) for side, name in ((old, "first"), (new, "second"))], ignore_index=True)
     view = view_of(Dataset(pd.concat([old.runs, new.runs], ignore_index=True), old.logs, old.problems, results, old.histograms, hosts=old.hosts))
     assert len(view.series()) == 2
@@ -60,7 +60,6 @@ def together(old: Dataset, new: Dataset) -> View:
 
 
 def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
-    """Return the output of each kind of comparison for two sides."""
     view = together(old, new)
     everything = system_series(view, PageIndex())
     return {
@@ -116,7 +115,7 @@ def test_no_kind_of_comparison_refuses_equal_conditions(side: Side) -> None:
 
 @pytest.fixture
 def view(side: Side) -> View:
-    """A view of many series. The first series has the usual conditions, and each other series differs from it in one condition."""
+    """The first series has the usual conditions. Each other series differs from it in one condition."""
     cases: list[dict[str, Any]] = [{}, *(changes for changes, _ in OTHERS.values()), {"definition": None}, {"basis": None}, {"load_mode": None}]
     sides = [side(VALUES, run=[f"{place}-{number}" for number in range(6)], transport=f"t{place}", **case) for place, case in enumerate(cases)]
     results, runs = (pd.concat([getattr(one, name) for one in sides], ignore_index=True) for name in ("results", "runs"))

@@ -24,10 +24,7 @@ TURNS = "ONNO" * 4
 
 
 def in_sessions(side: Side, order: str, *, slower: float = 0.0, change: float = 0.0, seed: int = 0) -> Comparison:
-    """Compare sessions of three runs. ``order`` is the order of the sessions: O is old, N is new.
-
-    In the second half, all runs are slower by ``slower``.
-    """
+    """Compare sessions of three runs. In ``order``, O is an old session and N a new one. In the second half, all runs are slower by ``slower``."""
     generator = np.random.default_rng(seed)
     sides = []
     for letter in "ON":
@@ -98,7 +95,7 @@ def test_sessions_with_both_sides_get_no_verdict_if_the_same_side_is_always_firs
 
 
 def places_of(first_is_old: Sequence[bool]) -> tuple[list[int], list[int]]:
-    """Return the positions in time of the old and of the new runs. ``first_is_old`` states for each pair whether the old run is the first."""
+    """Return the positions in time of the old and of the new runs. ``first_is_old`` has one value for each pair."""
     return [2 * at + (not first) for at, first in enumerate(first_is_old)], [2 * at + first for at, first in enumerate(first_is_old)]
 
 

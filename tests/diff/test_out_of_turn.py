@@ -38,14 +38,14 @@ def two_days(
     timed: bool = True,
     **stated: Any,  # noqa: ANN401 - any column
 ) -> Comparison:
-    """Compare two sides that were not interleaved: all new runs follow all old runs. ``stated`` has the values of other columns of the runs."""
+    """All new runs follow all old runs. ``stated`` has the values of other columns of the runs."""
     days = (0, 1000)
     sides = [make_side(values, range(day, day + values.shape[1]) if timed else None, **stated) for values, day in zip((old, new), days, strict=True)]
     return compare(sides[0], sides[1], Policy(), ("1.0", "1.1"), measured=measured, band_roots=band_roots)
 
 
 def values(seed: int, rows: int = 1, runs: int = RUNS) -> Floats:
-    """Return random latencies of one build for both sides, shape (2, rows, runs). They are about 10 us."""
+    """Return random latencies of one build, shape (2, rows, runs). They are about 10 us."""
     return np.asarray(10_000 * np.exp(iid(np.random.default_rng(seed), (2, rows, runs))))
 
 
@@ -71,7 +71,7 @@ class Shares(NamedTuple):
 
 
 def simulated(change: Callable[[np.random.Generator], Floats | float], noise: Noise = iid) -> Shares:
-    """Simulate reports of two blocks. ``change`` is the logarithm of how much slower the new side is."""
+    """``change`` is the logarithm of how much slower the new side is."""
     reports: list[tuple[bool, bool, bool, float]] = []
     for seed in range(REPORTS):
         generator = np.random.default_rng(seed)

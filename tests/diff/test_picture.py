@@ -25,7 +25,7 @@ Side = Callable[..., Dataset]
 
 
 def signs(drawn: str) -> list[tuple[str, float]]:
-    """Return the verdict and the y position of each symbol in the plot, from left to right. A smaller y is higher on the page."""
+    """Return the verdict and the y position of each symbol, from left to right. A smaller y is higher on the page."""
     found = re.findall(r'<path d="M([\d.]+) ([\d.]+)m[^"]*" class="sign (\w+)">', drawn)
     return [(verdict, float(y)) for x, y, verdict in sorted(found, key=lambda one: float(one[0]))]
 

@@ -63,7 +63,7 @@ class Found(NamedTuple):
 
 
 def with_change(case: Case, reports: int, seed: int) -> Floats:
-    """Return the differences of pairs as logarithms, shape (reports * rows, pairs). In each report, only the first ``case.changed`` rows change."""
+    """Return logarithms, shape (reports * rows, pairs). In each report, only the first ``case.changed`` rows change."""
     generator = np.random.default_rng(seed)
     old, new = case.noise(generator, (2 * reports, ROWS, case.pairs)).reshape(2, reports, ROWS, case.pairs)
     new[:, : case.changed] += np.log1p(case.percent / 100)
@@ -71,7 +71,6 @@ def with_change(case: Case, reports: int, seed: int) -> Floats:
 
 
 def simulated(case: Case, reports: int, seed: int) -> Found:
-    """Simulate reports with a change, and return how often the change is found."""
     found = verdicts(with_change(case, reports, seed))
     false = share(found, "better", "worse")[:, case.changed :].any(axis=1).mean()
     return Found(float(share(found, "worse")[:, : case.changed].mean()), float(false))
@@ -86,7 +85,7 @@ class Measured(NamedTuple):
 
 @functools.cache
 def measured(folder: Path) -> Measured:
-    """Return the pairs of a campaign of this repository, without rows that lack a pair. A pair is missing if one of its runs was too short."""
+    """Leave out rows that lack a pair. A pair is missing if one of its runs was too short."""
     report = compare(find(str(folder / "old"), []), find(str(folder / "new"), []), Policy(), everything=False)
     rows = [row for row in report.rows if row.p_adjusted is not None and row.old and row.new]
     differences = [np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new]
@@ -96,9 +95,10 @@ def measured(folder: Path) -> Measured:
 
 
 def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed: int) -> Found:
-    """Simulate reports with the noise of a campaign, and return how often a change is found. Each report has ``pairs`` random pairs of the campaign.
+    """Return how often a change is found with the noise of a campaign.
 
-    First, the median change of each row is removed, and the sides of pairs are swapped at random. Then one row is made slower by ``percent``.
+    Each report has ``pairs`` random pairs of the campaign. First, the median change of each row is removed, and the sides of pairs are swapped at
+    random. Then one row is made slower by ``percent``.
     """
     generator = np.random.default_rng(seed)
     noise = campaign.differences - np.median(campaign.differences, axis=1, keepdims=True)
@@ -162,9 +162,9 @@ def test_real_pairs_with_randomly_swapped_sides_are_rarely_called_better_or_wors
 
 
 def largest_of_all_rows(differences: Floats) -> Floats:
-    """Return a p-value for each row. It is computed from all sign flips. Each flip has a largest Student's t of all rows.
+    """Compute the p-value of each row from all sign flips.
 
-    The p-value of a row is the share of flips whose largest t is not smaller than the t of the row.
+    Each flip has a largest Student's t of all rows. The p-value of a row is the share of flips whose largest t is not smaller than the t of the row.
     """
     pairs = differences.shape[1]
     reached = np.zeros(len(differences))
@@ -221,7 +221,7 @@ Compared = Callable[..., Comparison]
 
 
 def scattered(rows: int, pairs: int, noise: float) -> tuple[Floats, Floats]:
-    """Return two sides with equal rows. The differences of the pairs have the mean 0 and exactly the standard deviation ``noise``."""
+    """The differences of the pairs have the mean 0 and exactly the standard deviation ``noise``."""
     steps = np.resize([1.0, -1.0], pairs) * (1 + 0.1 * np.arange(pairs))
     steps -= steps.mean()
     new = np.exp(noise * steps / steps.std(ddof=1))
@@ -319,7 +319,7 @@ def test_plan_and_comparison_state_the_same_smallest_detectable_change(compared:
 
 
 def at_the_detectable_change(pairs: int, rows: int, sd: float, reports: int) -> float:
-    """Return the share of reports that call a changed row worse. Its change is exactly the smallest detectable change."""
+    """Return the share of reports that call a row worse if its change is exactly the smallest detectable change."""
     threshold = np.log1p(np.array([0.03]))
     shift = detectable(np.array([sd]), RunCounts(pairs, pairs, rows, paired=True), 0.05, threshold)[0]
     differences = sd * np.random.default_rng(pairs).standard_normal((reports, rows, pairs))

@@ -97,7 +97,7 @@ def test_best_effort_over_a_wan_is_compared_with_reliable(checkout: Path) -> Non
 
 
 def raw_log(folder: Path, model: str, second: str) -> Path:
-    """Return a folder with one log of perftest that states this CPU and starts at this second."""
+    """The log of perftest states this CPU and starts at this second."""
     folder.mkdir()
     text = (FORMATS / "native" / "latency-udp.log").read_text().replace("Intel(R) Xeon(R) Processor", model)
     (folder / "run.log").write_text(text.replace("T04:04:02.", f"T04:04:{second}."))

@@ -600,7 +600,7 @@ RELATIVE = f"{P50}max_worse_percent = 5\n"
 
 
 def sides(slower: float, host: float, seed: int = 1) -> list[Dataset]:
-    """Return both sides of interleaved pairs. The host makes all new runs slower by ``host``. The measured row is also slower by ``slower``."""
+    """The host makes all new runs slower by ``host``. The measured row is also slower by ``slower``."""
     values = iid(np.random.default_rng(seed), (2, 1 + CONTROLS, PAIRS)) / 2
     values[1] += np.log1p(host)
     values[1, 0] += np.log1p(slower)

@@ -383,10 +383,7 @@ def test_gate_without_a_tested_row_never_succeeds(compared: Compared, noise: Flo
 
 
 def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99", short_old: Mapping[int, int] = MappingProxyType({})) -> Comparison:
-    """Compare pairs of runs, of which some are short.
-
-    ``short`` maps the number of a short new run to its samples, ``short_old`` that of a short old run.
-    """
+    """``short`` maps the number of a short new run to its samples, ``short_old`` that of a short old run."""
     values = 10_000 * np.exp(0.01 * np.random.default_rng(3).standard_normal((2, 1, pairs)))
     old, new = make_pairs(values[0], values[1] * 1.2, statistic=statistic, samples=20_000)
     old, new = (

@@ -13,7 +13,6 @@ SETTINGS = "settings high_water_mark=500 io_threads=1 sockets=push-pull\n"
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A log with settings."""
     assert SETTINGS in LOG.read_text(encoding="utf-8")
     path = tmp_path / "old.log"
     path.write_text(LOG.read_text(encoding="utf-8"), encoding="utf-8")
@@ -21,7 +20,6 @@ def log(tmp_path: Path) -> Path:
 
 
 def other(log: Path, settings: str) -> Path:
-    """Return the same log with other settings, or without settings."""
     path = log.with_name("new.log")
     path.write_text(log.read_text(encoding="utf-8").replace(SETTINGS, settings), encoding="utf-8")
     return path

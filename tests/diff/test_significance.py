@@ -29,7 +29,6 @@ Side = Callable[..., Dataset]
 
 
 def said(example: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the conditions of an example."""
     found: dict[str, Any] = {name: example[name] for name in ("statistic", "samples") if name in example}
     if "resolution" in example:
         found["resolution"] = example["resolution"] * US

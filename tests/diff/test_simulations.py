@@ -47,7 +47,7 @@ def autocorrelated(generator: np.random.Generator, shape: tuple[int, ...]) -> Fl
 
 
 def bimodal(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Return noise in which about three of ten runs are 15 % slower."""
+    """About three of ten runs are 15 % slower."""
     return iid(generator, shape) + np.where(generator.random(shape) < 0.3, np.log(1.15), 0.0)
 
 
@@ -60,20 +60,17 @@ def sticky_modes(generator: np.random.Generator, shape: tuple[int, ...]) -> Floa
 
 
 def outliers(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Return noise in which about four of a hundred runs are much slower, by 0.5 in logarithms."""
+    """About four of a hundred runs are much slower, by 0.5 in logarithms."""
     return iid(generator, shape) + np.where(generator.random(shape) < 0.04, 0.5, 0.0)
 
 
 def shared_by_rows(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Return noise that is the sum of two parts with equal deviation.
-
-    One part differs between rows, the other part is the same for all rows of a run.
-    """
+    """The noise has two parts with equal deviation. One differs between rows, the other is the same for all rows of a run."""
     return iid(generator, shape) + SD * generator.standard_normal((shape[0], 1, shape[-1]))
 
 
 def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
-    """Return the difference of each pair, shape (reports * rows, pairs). It is random which run of a pair is the old run."""
+    """Return differences, shape (reports * rows, pairs). It is random which run of a pair is the old run."""
     both = runs.reshape(*runs.shape[:2], -1, 2)
     swapped = generator.random((len(runs), 1, both.shape[2])) < 0.5
     difference = both[..., 1] - both[..., 0]
@@ -81,7 +78,7 @@ def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
 
 
 def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = None) -> NDArray[np.int64]:
-    """Return the verdict of each row, shape (reports, rows). ``thresholds`` has a threshold for each row of each report; None: 3 %."""
+    """Return shape (reports, rows). ``thresholds`` has a threshold for each row of each report; None: 3 %."""
     shift = paired_shift(differences)
     pairs = differences.shape[1]
     p = np.concatenate([adjusted_together(*report) for report in reports_of(differences, shift, rows)])
@@ -91,7 +88,7 @@ def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = 
 
 
 def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[Estimates, NDArray[np.int64], float]]:
-    """Yield the arguments of `tacholog.compare.diff.estimate` for each report. All rows of a report have the same pairs."""
+    """Yield the arguments of `tacholog.compare.diff.estimate`. All rows of a report have the same pairs."""
     pairs, family = differences.shape[1], np.arange(rows)
     numbers = np.tile(np.arange(pairs), (rows, 1))
     every = np.ones(rows, bool)
@@ -124,10 +121,7 @@ class Printed(NamedTuple):
 
 
 def printed_in_steps(generator: np.random.Generator, noise: Noise, shift: float, pairs: int, *, scale: float = 1.0, rows: int = 2000) -> Printed:
-    """Simulate pairs of values that are rounded to steps of 2 %.
-
-    The true value of a row has a random position between two steps. The noise is multiplied by ``scale``.
-    """
+    """Values are rounded to steps of 2 %. The true value of a row has a random position between two steps. The noise is multiplied by ``scale``."""
     step = 0.02
     level = 1 + step * generator.random((1, rows, 1))
     true = level * np.exp(scale * noise(generator, (2, rows, pairs)) + np.array([0.0, shift])[:, None, None])

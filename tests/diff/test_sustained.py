@@ -23,7 +23,7 @@ RATE = re.compile(r"(?<= rate_per_s=)[0-9.]+(?= passed_s=)")
 
 @pytest.fixture
 def changed(tmp_path: Path) -> Path:
-    """Return the path for a copy of the log. Tests write this copy with changes."""
+    """Tests write a changed copy of the log to this path."""
     return tmp_path / "new.log"
 
 
@@ -60,7 +60,6 @@ def test_page_states_the_sustained_rate_and_does_not_plot_the_trials_over_time()
 
 
 def cells_of(shown: str) -> list[list[str]]:
-    """Return the text of a table, row by row."""
     rows = re.findall(r"<tr>(.*?)</tr>", shown)
     return [
         [re.sub(r"<[^>]*>", "", cell).replace("\u202f", "").replace("\u00a0", " ") for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]

@@ -50,7 +50,7 @@ sha256 = "{digest}"
 
 
 def eight_pairs(folder: Path, stated: str = "", logs: tuple[str, str] = ("tcp.json", "tcp.json")) -> tuple[str, str]:
-    """Write eight interleaved pairs. Each run is a copy of a log of iperf3: by default, of its TCP stream."""
+    """Each run is a copy of a log of iperf3: by default, of its TCP stream."""
     (folder / "hosts").mkdir()
     (folder / "hosts" / "lab.toml").write_text(HOST)
     digests = [hashlib.sha256((LOGS / log).read_bytes()).hexdigest() for log in logs]
@@ -123,7 +123,6 @@ def test_number_of_lost_messages_without_a_share_counts_as_a_statement_of_loss(c
 
 @pytest.fixture(scope="module")
 def latency_alone(checkout: Path) -> Comparison:
-    """Return a comparison of the latencies of the releases 0.1.0 and 0.2.0."""
     data = load([checkout / "data"])
     return compare(of_release(data, "0.1.0"), of_release(data, "0.2.0"), Policy(metrics=("latency",)))
 

@@ -133,7 +133,7 @@ def test_rows_of_different_or_unknown_machines_have_no_ratio(side: Side, other_h
 
 
 def on(machine: str, side: Dataset) -> Dataset:
-    """Return a side that was measured on the machine with this id. All machines differ only in their id."""
+    """Machines differ only in their id."""
     (host,) = side.hosts.values()
     return msgspec.structs.replace(side, runs=side.runs.assign(host=machine), hosts={machine: host})
 
@@ -150,7 +150,6 @@ def test_two_machines_of_one_kind_are_named_in_the_header_and_as_a_possible_reas
 
 
 def plainly(shown: str) -> str:
-    """Return a text of HTML or Markdown without its escapes."""
     return html_module.unescape(shown).replace("\\", "")
 
 
@@ -195,7 +194,6 @@ def test_row_name_does_not_contain_a_version_that_only_one_side_has(side: Side) 
 
 
 def with_options(side: Dataset, options: str) -> Dataset:
-    """Return a side whose runs had these options."""
     return msgspec.structs.replace(side, runs=side.runs.assign(options=pd.Series([options] * len(side.runs), dtype="string")))
 
 
@@ -211,7 +209,6 @@ def test_versions_of_a_side_do_not_include_the_version_of_its_controls(side: Sid
 
 
 def both(*sides: Dataset) -> Dataset:
-    """Return several sides as one side."""
     runs, results = (
         pd.concat([getattr(side, table).assign(run=[f"{place}-{run}" for run in getattr(side, table)["run"]]) for place, side in enumerate(sides)])
         for table in ("runs", "results")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 
 def some_of_each(samples: Sequence[Path]) -> list[Path]:
-    """Return the first sample of each format, and every fourth sample after it."""
     of_format: dict[Path, list[Path]] = {}
     for path in samples:
         of_format.setdefault(path.parent, []).append(path)

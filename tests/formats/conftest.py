@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def changed() -> Callable[[str, str, str], Log]:
-    """Return a function that changes and reads a sample log, such as ``rti/page.txt``. It replaces the first ``old`` in the log by ``new``."""
+    """Change and read a sample log, such as ``rti/page.txt``: the first ``old`` is replaced by ``new``."""
 
     def read_changed(sample: str, old: str, new: str) -> Log:
         text = (HERE / sample).read_text(encoding="utf-8")

@@ -57,12 +57,11 @@ others = st.sampled_from(
 
 
 def steady(low: int, count: int) -> list[str]:
-    """Return lines of latencies. From line to line, the minimum falls and the maximum rises, as in a real log."""
+    """From line to line, the minimum falls and the maximum rises, as in a real log."""
     return [answer(max(low - index // 3, 0), index % 3, low + index, index / 7) for index in range(count)]
 
 
 def with_cpu(lines: list[str]) -> list[str]:
-    """Return the lines with a processor time at the end of each line."""
     return [f"{line} CPU: {index * 7 % 11:.2f}%" for index, line in enumerate(lines)]
 
 

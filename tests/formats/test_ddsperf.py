@@ -15,17 +15,15 @@ SUB = "[1] {}.000  size 1024 total {} lost {} delta {} lost {} rate {} kS/s {} M
 
 
 def intervals(log: Log, definition: str) -> list[Record]:
-    """Return the records that cover one second and have the given definition."""
     return [record for record in log.records if record.scope == "interval" and record.conditions.definition == definition]
 
 
 def summaries(log: Log) -> list[Record]:
-    """Return the records of whole runs."""
     return [record for record in log.records if record.scope == "summary"]
 
 
 def values(record: Record, metric: str) -> dict[str, float | None]:
-    """Return the values of one metric. The key is the statistic."""
+    """The key is the statistic."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 

@@ -31,7 +31,6 @@ Throughput                    : 7738 MB/s
 
 
 def latencies(record: Record) -> list[tuple[str, float | None, str]]:
-    """Return the statistic, the value in microseconds and the bound of each latency in a record."""
     return [(n.statistic, n.value / 1000 if n.value else None, n.bound) for n in record.numbers if n.metric == "latency"]
 
 

@@ -14,7 +14,6 @@ LOGS = Path(__file__).parent / "emqtt_bench"
 
 
 def of_scope(log: Log, scope: Scope) -> list[Record]:
-    """Return the summaries, or the intervals, of a log."""
     return [record for record in log.records if record.scope == scope]
 
 

@@ -24,7 +24,7 @@ SMALL = {name: [path for path in paths if path.stat().st_size < 20_000] or paths
 
 
 def iperf3_word(name: str, value: object, true: Mapping[str, object], change: str) -> bool:
-    """Return whether a value of a condition is allowed. iperf3 may read this value if lines before the row are missing."""
+    """iperf3 may read another value if lines before the row are missing."""
     if (
         name == "publishers"
     ):  # If the line "[  9] local 127.0.0.1 port ..." is missing before the first row, no other line shows that a stream is missing.
@@ -36,7 +36,7 @@ def iperf3_word(name: str, value: object, true: Mapping[str, object], change: st
 
 
 def iperf3_numbers(claim: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
-    """Yield the numbers of a row of iperf3 with other metrics. The format uses these metrics if the log does not show who sent the data."""
+    """The format uses other metrics if the log does not show who sent the data."""
     unsaid = {"bit_per_s": "transfer_rate", "bytes": "bytes_transferred"}
     for metric, statistic, value, bound, resolution in claim.numbers:
         if METRICS[metric].unit in unsaid:
@@ -44,20 +44,17 @@ def iperf3_numbers(claim: Claim) -> Iterator[tuple[str, str, float | None, str, 
 
 
 def ecal_word(name: str, _: object, true: Mapping[str, object], change: str) -> bool:
-    """Return whether the value may differ because the separate line "Packages lost after message 12 -> stop." of eCAL 5.3 was lost."""
+    """The value may differ because the separate line "Packages lost after message 12 -> stop." of eCAL 5.3 was lost."""
     return change in ("cut", "lost") and true.get("definition") == "ecal-5.3-rtt-cut-short" and name in ("definition", "samples")
 
 
 def google_word(name: str, _: object, __: Mapping[str, object], ___: str) -> bool:
-    """Return whether the condition is the number of samples.
-
-    This number may be wrong: if lines of an aggregate are within a repetition, the number of repetitions is read.
-    """
+    """The number of samples may be wrong: if lines of an aggregate are within a repetition, the number of repetitions is read."""
     return name == "samples"
 
 
 def google_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
-    """Yield the times of aggregates. If a change moves their lines into a repetition, they are read as a result."""
+    """If a change moves the lines of aggregates into a repetition, they are read as a result."""
     units = {"ns": 1.0, "us": 1e3}
     for path in SAMPLES["google_benchmark"]:
         for row in json.loads(path.read_text())["benchmarks"]:
@@ -66,30 +63,27 @@ def google_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, floa
 
 
 def action_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
-    """Yield the values of the aggregates in the sample.
+    """A changed log can give the values of aggregates as results.
 
-    A changed log can give these values as results. If all repetitions are broken, the mean is read. Another aggregate is read if the end of its name
-    is missing, because the format recognises an aggregate only by this end.
+    If all repetitions are broken, the mean is read. Another aggregate is read if the end of its name is missing, because the format recognises an
+    aggregate only by this end.
     """
     for value, decimals in ((221416733778.0, 0), (49606377327.67538, 5), (0.2240407781347386, 16)):
         yield "latency", "mean", value, "=", 10.0**-decimals
 
 
 def openmessaging_word(name: str, _: object, true: Mapping[str, object], change: str) -> bool:
-    """Return whether the value may differ because the figures of the delay were lost.
-
-    Without these figures, the result looks like a result of an old version: it has another definition and no load mode.
-    """
+    """Without the figures of the delay, the result looks like one of an old version, with another definition and no load mode."""
     return name in ("definition", "load_mode") and true.get("definition") == "omb-publish" and change != "none"
 
 
 def rdma_word(name: str, value: object, _: Mapping[str, object], __: str) -> bool:
-    """Return whether the value may differ because the title of a table was lost. Only the title states the operation."""
+    """Only the title of a table states the operation, and the title may be lost."""
     return name == "definition" and value in ("rdma-any-latency", "rdma-any-bandwidth")
 
 
 def rabbitmq_word(name: str, value: object, true: Mapping[str, object], _: str) -> bool:
-    """Return whether the value may differ because a rate was lost. Without this rate, the size is unknown and stays in the scenario name."""
+    """If a rate was lost, the size is unknown and stays in the scenario name."""
     return name == "setting scenario" and str(value).startswith(str(true.get(name)))
 
 

@@ -46,7 +46,7 @@ def test_a_run_that_was_refused_failed() -> None:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the module on the page. The folder has the files that pip would install."""
+    """The folder has the files that pip would install."""
     folder = tmp_path_factory.mktemp("fio")
     (folder / "tacholog_fio.py").write_text(MODULE)
     information = folder / "tacholog_fio-0.1.0.dist-info"
@@ -57,7 +57,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(package: Path, cwd: Path, *words: str) -> str:
-    """Return the output of a Python program that runs in a folder and can import the package."""
+    """The Python program runs in ``cwd`` and can import the package."""
     path = os.pathsep.join(part for part in (str(package), os.environ.get("PYTHONPATH", "")) if part)
     environment = os.environ | {"PYTHONPATH": path, "COLUMNS": "200"}
     done = subprocess.run(

@@ -19,7 +19,6 @@ IMPOSSIBLE = ("impossible",)
 
 
 def value(record: Record, metric: str, statistic: str = "mean") -> float | None:
-    """Return the value of a number. Fail if the record does not have this number."""
     number = record.number(metric, statistic)
     assert number is not None
     return number.value

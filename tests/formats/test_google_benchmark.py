@@ -19,7 +19,6 @@ ITERATION = {"name": "BM_Send", "run_name": "BM_Send", "run_type": "iteration", 
 
 
 def report(*benchmarks: dict[str, object]) -> str:
-    """Return a JSON report of Google Benchmark."""
     return json.dumps({"context": {"num_cpus": 2, "mhz_per_cpu": 2000}, "benchmarks": benchmarks}, indent=2)
 
 

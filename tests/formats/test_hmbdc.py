@@ -20,7 +20,6 @@ RESULT = "round trip time (sec):(1996/1988):mean=0.000584529 std_dev=0.00142221 
 
 
 def latency(statistic: str, value: float | None, resolution: float | None = 1.0, line: int | None = None) -> Number:
-    """Return a number of the metric latency with this statistic."""
     return Number(metric="latency", statistic=statistic, value=value, resolution=resolution, line=line)
 
 

@@ -55,18 +55,16 @@ STRANGERS: Mapping[str, bytes] = {
 
 
 def scanned(data: bytes, name: str | None = None) -> tuple[Scan, list[Event]]:
-    """Read a log in the named format, or in the detected format. Return the scan and its events."""
+    """If ``name`` is None, the format is detected."""
     scan = Scan(LogText(io.BytesIO(data)), name)
     return scan, list(scan)
 
 
 def with_line_end(path: Path) -> bytes:
-    """Return a sample with a line end after its last line."""
     return path.read_bytes().removesuffix(b"\n") + b"\n"
 
 
 def findings_with_lines(events: list[Event]) -> list[tuple[int, object]]:
-    """Return the line and the content of each finding."""
     return [(event.line, event.what) for event in events if event.what is not None]
 
 
@@ -94,7 +92,7 @@ def test_line_of_ten_megabytes_is_reported_and_affects_at_most_the_result_around
 
 
 def assert_line_affects_only_the_result_around_it(stranger: bytes, path: Path, name: str) -> None:
-    """Insert a line into a sample log; check that the line is reported as unknown or broken, and that no other record appears."""
+    """The line is reported as unknown or broken, and no other record appears."""
     lines = re.findall(rb"[^\n]*\n", with_line_end(path))  # The method splitlines would also split at carriage returns, which end progress messages.
     plain = {without_line_numbers(event.what) for event in scanned(with_line_end(path), name)[1] if isinstance(event.what, Record)}
     index = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
@@ -110,7 +108,7 @@ def assert_line_affects_only_the_result_around_it(stranger: bytes, path: Path, n
 
 
 def without_line_numbers(record: Record) -> str:
-    """Return the content of a record without line numbers, because an inserted line changes them."""
+    """An inserted line changes the line numbers."""
     return re.sub(r"\bline=\d+", "", str(record))
 
 
@@ -125,7 +123,7 @@ def test_log_in_utf_16_is_refused_with_advice(name: str, mark: str) -> None:
 
 @pytest.fixture(scope="module")
 def bombs() -> dict[str, bytes]:
-    """Return one decompression bomb for each compression: a stream that decompresses to 64 MiB."""
+    """Each decompresses to 64 MiB."""
     return {packer: pack(bytes(BOMB_BYTES)) for packer, pack in PACK.items()}
 
 

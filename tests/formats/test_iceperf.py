@@ -29,7 +29,7 @@ Finished!
 
 
 def means(log: Log) -> list[tuple[int | None, float | None, float | None]]:
-    """Return the size, the mean in nanoseconds and the resolution of the mean, for each record."""
+    """Return the size, the mean in nanoseconds and the resolution of the mean."""
     return [(record.payload_bytes, number.value, number.resolution) for record in log.records for number in record.numbers]
 
 

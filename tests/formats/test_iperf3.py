@@ -21,17 +21,15 @@ DASHES = "- " * 24 + "-\n"
 
 
 def logged(name: str) -> Log:
-    """Return a sample log, read in the format of iperf3."""
     return read(LOGS / name, "iperf3")
 
 
 def summaries(log: Log) -> list[Record]:
-    """Return the records of the whole test."""
     return [record for record in log.records if record.scope == "summary"]
 
 
 def values_of(record: Record) -> dict[tuple[str, str], float | None]:
-    """Return the values of the numbers of a record. The key is the metric and the statistic."""
+    """The key is the metric and the statistic."""
     return {(number.metric, number.statistic): number.value for number in record.numbers}
 
 
@@ -387,7 +385,7 @@ def test_json_member_sum_sent_with_received_data_is_broken() -> None:
 
 
 def sum_changed(name: str, old: str, new: str) -> Log:
-    """Read a sample log after a change in the first sum. The stream of the same interval still states the old number of bytes."""
+    """The stream of the same interval still states the old number of bytes."""
     before, mark, after = (LOGS / name).read_text().partition('"sum":')
     assert old in after
     return read_text(before + mark + after.replace(old, new, 1), "iperf3")
@@ -765,7 +763,6 @@ def test_single_interval_of_a_reverse_test_is_read_although_its_header_is_of_a_s
 
 
 def rate(record: Record) -> float | None:
-    """Return the rate of a record."""
     return record.numbers[0].value
 
 
@@ -877,7 +874,7 @@ def test_all_datagrams_are_lost_if_the_summary_for_both_sides_states_no_received
 
 
 def without_arrivals(text: str) -> str:
-    """Return the JSON of a UDP test, changed so that no datagram arrived."""
+    """Change the JSON of a UDP test so that no datagram arrived."""
     document = json.loads(text)
     end = document["end"]
     nothing = {"packets": 0, "lost_packets": 0, "lost_percent": 0, "jitter_ms": 0}
@@ -928,7 +925,7 @@ def test_each_document_gives_the_same_records_in_each_layout(name: str, layout: 
 
 
 def turned(value: object) -> object:
-    """Return a JSON value with the members of its objects in reverse order."""
+    """Reverse the order of the members of objects."""
     if isinstance(value, dict):
         return {name: turned(member) for name, member in reversed(value.items())}
     return [turned(member) for member in value] if isinstance(value, list) else value

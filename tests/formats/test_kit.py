@@ -31,7 +31,6 @@ OURS = sorted(path for path in FORMATS.rglob("*.py") if path not in KIT and path
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield each module of tacholog from which a file imports names."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tacholog"):
             yield from (f"{node.module}.{alias.name}" for alias in node.names) if node.module == "tacholog.formats" else (node.module,)
@@ -59,7 +58,7 @@ def test_shared_code_of_the_formats_contains_no_name_of_a_tool() -> None:
 
 
 def code_of(path: Path) -> str:
-    """Return the code of a module without docstrings and comments, because these may contain examples."""
+    """Leave out docstrings and comments, because these may contain examples."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:

@@ -193,7 +193,7 @@ def test_array_is_rounded_in_the_same_way_as_single_numbers() -> None:
 
 
 def repetitions(pattern: Any) -> Iterator[tuple[str, int, int]]:  # noqa: ANN401 - nothing public names what a pattern is made of
-    """Yield each repetition in a parsed pattern: its kind, its smallest count and its largest count."""
+    """Yield kind, smallest count and largest count of each repetition in a parsed pattern."""
     for index in range(len(pattern)) if hasattr(pattern, "__getitem__") else ():
         item = pattern[index]
         if isinstance(item, tuple) and str(item[0]).endswith("_REPEAT"):

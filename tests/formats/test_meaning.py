@@ -18,7 +18,7 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
 def record(log: str, test: str, wanted: Callable[[Record], bool] = lambda _: True) -> Record:
-    """Return the first summary of a test in a sample log. If the log has no summary of the test, return the first interval."""
+    """Return the first summary of a test. If the log has none, return the first interval."""
     records = [candidate for candidate in read(HERE / log).records if candidate.test == test and wanted(candidate)]
     return min(records, key=lambda candidate: candidate.scope != "summary")
 

@@ -34,7 +34,7 @@ _SHARES = (0.02, 0.2)  # The share of changed numbers. With a large share, most 
 
 
 def changed(log: bytes, chance: random.Random, share: float) -> bytes:
-    """Replace a share of the numbers of a log by numbers such as 1e999. Return the changed log."""
+    """Replace a share of the numbers of a log by numbers such as 1e999."""
     return _NUMBER.sub(lambda number: chance.choice(HUGE) if chance.random() < share else number[0], log)
 
 

@@ -36,12 +36,10 @@ CATEGORIES = {
 
 
 def in_category(category: Any) -> Text:
-    """Return the characters of a category, such as all digits."""
     return frozenset(code for code in EVERY if CATEGORIES[category].match(chr(code)))
 
 
 def in_set(items: Any) -> Text:
-    """Return the characters of a set in brackets."""
     codes_in_set: set[int] = set()
     negated = False
     for kind, value in items:
@@ -105,13 +103,12 @@ def item_fits(item: Any, within: Text) -> bool:
 
 
 def is_long(item: Any) -> bool:
-    """Return whether an item is a long repetition that can backtrack."""
     kind, value = item
     return kind in (codes.MAX_REPEAT, codes.MIN_REPEAT) and value[1] >= LONG
 
 
 def chains(sequence: Any) -> Iterator[list[Any]]:
-    """Yield one list: the items of a sequence. If a group has no branches, its items replace the group in the list."""
+    """Yield one list: the items of a sequence. The items of a group without branches replace the group."""
     flat: list[Any] = []
     for item in sequence:
         kind, value = item
@@ -123,7 +120,7 @@ def chains(sequence: Any) -> Iterator[list[Any]]:
 
 
 def long_parts(item: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
-    """Yield each long repetition in an item: its repeated part, the items before it, and the items after it.
+    """Yield the repeated part, the items before it, and the items after it.
 
     Atomic and possessive parts are left out, because they do not backtrack.
     """
@@ -145,7 +142,6 @@ def long_parts(item: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
 
 
 def faults(sequence: Any) -> Iterator[str]:
-    """Yield a message for each fault that can make a sequence slow."""
     for flat in chains(sequence):
         for index, first in enumerate(flat):
             for repeated, _, behind in long_parts(first):
@@ -176,12 +172,10 @@ def faults(sequence: Any) -> Iterator[str]:
 
 
 def sample(characters: Text) -> str:
-    """Return up to twelve of the characters as a quoted text."""
     return repr("".join(chr(code) for code in sorted(characters) if 32 <= code < 127)[:12])
 
 
 def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
-    """Yield the name and the pattern, for each compiled pattern of the modules."""
     for package in (tacholog.formats, tacholog.privacy):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if ".testing" in module.name:
@@ -192,7 +186,6 @@ def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
 
 
 def compiled(value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
-    """Yield the patterns in a value: a pattern, or a list, a mapping or a tuple of patterns."""
     if isinstance(value, re.Pattern):
         yield value
     elif isinstance(value, LineStart):

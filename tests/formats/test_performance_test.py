@@ -19,12 +19,10 @@ SUBSCRIBER = (LOGS / "layout-subscriber-only.log").read_text(encoding="utf-8")
 
 
 def rows(log: Log, test: str, scope: str = "interval") -> list[Record]:
-    """Return the records with this test and this scope."""
     return [record for record in log.records if (record.test, record.scope) == (test, scope)]
 
 
 def values(record: Record) -> dict[str, float | None]:
-    """Return the values of the numbers of a record. The key is the name of the number."""
     return {number.key: number.value for number in record.numbers}
 
 

@@ -25,7 +25,6 @@ tcp_lat:
 
 
 def logged(name: str) -> Log:
-    """Return a sample log."""
     return read(LOGS / name, "qperf")
 
 

@@ -13,7 +13,6 @@ LOGS = Path(__file__).parent / "rabbitmq_multi"
 
 
 def of_scope(log: Log, scope: Scope) -> list[Record]:
-    """Return the summaries, or the intervals, of a log."""
     return [record for record in log.records if record.scope == scope]
 
 

@@ -15,7 +15,7 @@ NANOSECONDS = "Length (Bytes), Ave (ns), Std (ns), Min (ns), Max (ns), 50% (ns),
 
 
 def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
-    """Return the values of one metric. The key is the statistic."""
+    """The key is the statistic."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 

@@ -21,7 +21,7 @@ COST = "Serialization/Deserialization: 0.343 us / 0.324 us / TOTAL: 0.667 us\n"
 
 
 def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
-    """Return the values of one metric. The key is the statistic."""
+    """The key is the statistic."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 

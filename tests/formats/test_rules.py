@@ -37,7 +37,6 @@ COUNTS = LineRule(
 
 
 def lines(text: str) -> Lines:
-    """Return the lines of a text that are read in bulk."""
     ((run, bulk),) = RunCutter(COUNTS.bulk, 1).cut(text.encode())
     assert bulk is not None
     return Lines(1, run, bulk)

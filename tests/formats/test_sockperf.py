@@ -17,7 +17,6 @@ Changed = Callable[[str, str, str], Log]  # see conftest.py
 
 
 def logged(name: str) -> Log:
-    """Return a sample log."""
     return read(LOGS / name, "sockperf")
 
 

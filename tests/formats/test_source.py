@@ -30,7 +30,6 @@ LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   
 
 
 def written(tmp_path: Path, data: bytes) -> Path:
-    """Write the bytes to a file, and return its path."""
     path = tmp_path / "some.log"
     path.write_bytes(data)
     return path
@@ -121,7 +120,7 @@ def test_format_of_a_log_with_terminal_colours_is_detected(tmp_path: Path) -> No
 
 
 def zstd_checked(data: bytes) -> bytes:
-    """Compress with Zstandard and a checksum, like the command line tool."""
+    """The command line tool also writes the checksum."""
     return zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
 
 

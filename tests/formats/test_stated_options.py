@@ -61,14 +61,13 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
 
 
 def runs(name: str) -> Iterator[tuple[str, Facts]]:
-    """Yield each run in the sample logs of a format: the name of its log, and its facts."""
     for path in sorted((HERE / name).iterdir()):
         if path.name != "README.md":
             yield from ((path.name, facts) for facts in read(path, name).account.runs)
 
 
 def why_environment(name: str, key: str) -> str | None:
-    """Return the reason why a fact is not a condition; ``None`` if there is no reason."""
+    """Return ``None`` if no reason is stated why a fact is not a condition."""
     return next((why for pattern, why in ENVIRONMENT.get(name, {}).items() if re.fullmatch(pattern, key)), None)
 
 

@@ -30,7 +30,7 @@ SAMPLES = [
 
 
 def numbers(log: Log) -> list[tuple[object, ...]]:
-    """Return each number of a log with the content of its record. Marks are left out, because lines around a result may add marks."""
+    """Return each number with the content of its record. Marks are left out, because lines around a result may add marks."""
     return [
         (r.test, r.scope, r.payload_bytes, r.participant, r.conditions, n.metric, n.statistic, n.value, n.bound)
         for r in log.records
@@ -39,18 +39,17 @@ def numbers(log: Log) -> list[tuple[object, ...]]:
 
 
 def read_changed(text: str, name: str | None, folder: Path) -> Log:
-    """Read a changed sample. Bytes that are not UTF-8 stay unchanged."""
+    """Bytes that are not UTF-8 stay unchanged."""
     (folder / "changed.log").write_bytes(text.encode("utf-8", "surrogateescape"))
     return read(folder / "changed.log", name)
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a sample."""
     return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
 def positions(lines: list[str]) -> list[int]:
-    """Return the positions where a line is inserted: before each line. In a long sample, return a random choice that is always the same."""
+    """A line is inserted before each line. For a long sample, the positions are a random choice that is always the same."""
     every = range(len(lines) + 1)
     return list(every) if len(every) <= PLACES else sorted(random.Random(len(lines)).sample(every, PLACES))  # noqa: S311
 
@@ -107,7 +106,7 @@ def test_tabs_in_place_of_blanks_change_no_number_or_a_message_names_the_tabs(na
 
 
 def with_tabs(text: str) -> str:
-    """Return a text with tabs: each tab replaces two or more blanks that end at a multiple of eight columns. Some editors save texts like this."""
+    """Each tab replaces two or more blanks that end at a multiple of eight columns. Some editors save texts like this."""
     return "\n".join(
         "".join(
             re.sub(r" {2,}$", "\t", line[offset : offset + 8]) if len(line) >= offset + 8 else line[offset:]

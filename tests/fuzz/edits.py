@@ -50,25 +50,23 @@ class Root:
                 shutil.copytree(RELEASED / release / row / run, self.data / "family" / release / run)
 
     def runs(self) -> list[Path]:
-        """Return all runs, also runs in folders of other runs."""
+        """Also return runs in folders of other runs."""
         return sorted(path.parent for path in self.data.rglob("run.toml"))
 
     def number(self) -> int:
-        """Return an unused number."""
         self._numbers += 1
         return self._numbers
 
     def free(self) -> Path:
-        """Return a new path for a run. The path may be near other runs, or have the name of a page or of a person."""
+        """The path may be near other runs, or have the name of a page or of a person."""
         above = self.dice.choice(["a", "b", "rti", "own/x", "Z", "deep/er/x"])
         return self.data / above / f"{self.dice.choice(['r', 'run', 'R', 'index', 'zoe', ''])}{self.number()}"
 
     def name(self, path: Path) -> str:
-        """Return the path relative to the folder of the root, for descriptions."""
+        """The path is relative to the folder of the root, for descriptions."""
         return path.relative_to(self.folder).as_posix()
 
     def site_toml(self) -> Path:
-        """Write the settings, and return their file."""
         return _written(self.folder / "site.toml", msgspec.toml.encode(self.settings))
 
 
@@ -139,7 +137,7 @@ def manifest_varied(root: Root) -> str:
 
 
 def conditions_changed(root: Root) -> str:
-    """Change the conditions in a manifest. The cache stores all of them with the numbers of the log, even if the log states none of them."""
+    """The cache stores all conditions with the numbers of the log, even if the log states none of them."""
     run = root.dice.choice(root.runs())
     return _state(root, run, {"conditions": _another(root.dice, STATED["conditions"], _stated(run).get("conditions"))})
 
@@ -322,7 +320,7 @@ EDITS: dict[Callable[[Root], str], int] = {
 
 
 def edit(root: Root) -> str:
-    """Do an edit, and return its description, or an empty text if the edit cannot be applied to these runs."""
+    """Return the description of an edit, or an empty text if the edit cannot be applied to these runs."""
     if len(root.runs()) < 2:  # Some edits need two runs.
         return added(root)
     chosen: Callable[[Root], str] = root.dice.choices([*EDITS], [*EDITS.values()])[0]
@@ -370,7 +368,7 @@ def _rewrite(root: Root, log: Path, content: bytes) -> str:
 
 
 def _stated(run: Path) -> dict[str, Any]:
-    """Return the manifest of a run, or an empty manifest if an edit has broken the file."""
+    """Return an empty manifest if an edit has broken the file."""
     try:
         return read_toml(run / "run.toml", dict[str, Any])
     except UnreadableInput:
@@ -378,7 +376,7 @@ def _stated(run: Path) -> dict[str, Any]:
 
 
 def _state(root: Root, run: Path, changed: dict[str, object]) -> str:
-    """Change keys of a valid manifest; None removes a key."""
+    """None removes a key from the manifest, which stays valid."""
     manifest = _stated(run)
     if not manifest:
         return ""

@@ -72,7 +72,7 @@ class Side(NamedTuple):
         return self.folder / ".site-build"
 
     def run(self, root: Root, *words: str | Path, writes: Path, ahead_s: int = 0) -> Outcome:
-        """Run a command on the files of this side. Its clock is ``ahead_s`` seconds ahead, because new files would always be read again."""
+        """The clock of the command is ``ahead_s`` seconds ahead, because new files would always be read again."""
         variables = {VARIABLE: str(self.cache), "TACHOLOG_PLOTLY": "full", CLOCK_AHEAD_S: str(ahead_s)} | root.key
         done = run_tacholog_text(*words, cwd=root.folder, environment=variables)
         printed = (done.stdout + done.stderr).replace(str(self.folder), "SIDE")
@@ -80,7 +80,6 @@ class Side(NamedTuple):
         return Outcome(done.returncode, lines, _content(writes))
 
     def report(self, root: Root, ahead_s: int) -> Outcome:
-        """Build the site, or update it."""
         outcome = self.run(root, "report", root.data, "--site", root.site_toml(), "--output", self.site, writes=self.site, ahead_s=ahead_s)
         stamp = self.site / STAMP
         if stamp.is_file():
@@ -89,7 +88,6 @@ class Side(NamedTuple):
         return outcome
 
     def changed_by_a_second_build(self, root: Root) -> list[str]:
-        """Build again without a change, and return the files that were written."""
         before = _written(self.site)
         (self.site / STAMP).unlink()  # If the stamp were kept, the site would not be built again.
         self.report(root, 0)
@@ -122,7 +120,7 @@ def run_history(seed: int, builds: int, folder: Path) -> History:
 
 
 def _differences(warm: Outcome, cold: Outcome, *, is_refused: bool = False) -> list[str]:
-    """Compare two outcomes. If no site could be built, compare only exit codes: the warm side also reports that it still has the former site."""
+    """If no site could be built, compare only exit codes: the warm side also reports that it still has the former site."""
     found = [f"an internal error: {line}" for line in (*warm.lines, *cold.lines) if line.startswith("Traceback")]
     if warm.exit_code != cold.exit_code:
         found.append(f"exit code {warm.exit_code}, from nothing {cold.exit_code}")
@@ -135,12 +133,11 @@ def _differences(warm: Outcome, cold: Outcome, *, is_refused: bool = False) -> l
 
 
 def _written(folder: Path) -> dict[str, int]:
-    """Return when each file of a folder was written."""
     return {path.relative_to(folder).as_posix(): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file() and path.name != STAMP}
 
 
 def _content(folder: Path) -> dict[str, bytes]:
-    """Return the content of each file in a folder. Subfolders have empty content. They are included, because their names can be names of systems."""
+    """Subfolders have empty content. They are included, because their names can be names of systems."""
     found = (path for path in folder.rglob("*") if path.name not in NOT_COMPARED)
     return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
 
@@ -171,7 +168,7 @@ def _dice(seed: int, when: object) -> random.Random:
 
 
 def _tell(seed: int, builds: int) -> bool:
-    """Run a history and print its result. Return whether no difference was found."""
+    """Return whether no difference was found."""
     folder = FOLDER / str(seed)
     shutil.rmtree(folder, ignore_errors=True)
     history = run_history(seed, builds, folder)
@@ -187,7 +184,7 @@ def _tell(seed: int, builds: int) -> bool:
 @click.argument("period", metavar="SECONDS|check")
 @click.argument("seed", type=int, required=False)
 def main(period: str, seed: int | None) -> None:
-    """Run histories, and exit with 1 after a history with a difference."""
+    """Exit with 1 after a history with a difference."""
     if period == CHECK:
         are_equal = [_tell(seed, CHECKED_BUILDS) for seed in CHECKED]
         sys.exit(not all(are_equal))

@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 
 
 def jobs() -> list[Job]:
-    """Return the built decoders of the core, such as ``core-control``, and the formats by their names."""
+    """Return the built decoders of the core, such as ``core-control``, and the formats."""
     core = {path.name.removeprefix("fuzz_"): path for path in sorted(FUZZERS.glob("fuzz_*"))}
     script = str(Path(__file__).with_name("fuzz_format.py"))
     return [
@@ -62,7 +62,6 @@ def jobs() -> list[Job]:
 
 
 def fuzz(job: Job, seconds: int) -> Outcome:
-    """Run one fuzzer for a number of seconds."""
     folder = BUILD / job.name
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
@@ -89,7 +88,7 @@ def chosen(names: list[str]) -> list[Job]:
 
 
 def main() -> None:
-    """Fuzz, print one line for each fuzzer, and exit with 1 if a fuzzer found a fault or ran no input."""
+    """Exit with 1 if a fuzzer found a fault or ran no input."""
     seconds, wanted = int(sys.argv[1]), chosen(sys.argv[2:])
     failed = False
     with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:

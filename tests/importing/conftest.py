@@ -18,15 +18,13 @@ Tree = Mapping[str, str]
 
 
 def log_of(side: str, value: int = 0, kind: str = "throughput") -> str:
-    """Return a real log of RTI Perftest with another result, so that no two logs are equal."""
+    """Change the result of a real log of RTI Perftest, so that no two logs are equal."""
     text = (FORMATS / f"rti/3.0.1-{kind}-{side}.log").read_text()
     return text.replace("11833", str(11833 + value)).replace("1677 us", f"{1677 + value} us").replace("519 us", f"{519 + value} us")
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Callable[[Tree], Path]:
-    """A function that writes a folder of logs."""
-
     def make(files: Tree, name: str = "logs") -> Path:
         for path, text in files.items():
             file = tmp_path / name / path
@@ -39,7 +37,7 @@ def tree(tmp_path: Path) -> Callable[[Tree], Path]:
 
 @pytest.fixture
 def cluster(tree: Callable[[Tree], Path]) -> Path:
-    """Logs of two network plugins. Each plugin has two tests, and each test has a log of a publisher and a log of a subscriber."""
+    """Each of two network plugins has two tests, and each test has a log of a publisher and a log of a subscriber."""
     number = 0
     files = {}
     for plugin in ("flannel-hostgw-dds-secure-tcp", "hostnetwork-udp"):
@@ -51,27 +49,24 @@ def cluster(tree: Callable[[Tree], Path]) -> Path:
 
 
 def import_logs(*words: str | Path, status: int = 0) -> str:
-    """Run ``tacholog import``, and return its output on both streams."""
+    """Return the output on both streams."""
     done = run_tacholog_text("import", *words)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
 def manifests(data: Path) -> dict[str, Manifest]:
-    """Return the manifests of a data folder. The key is the folder of the run."""
+    """The key is the folder of the run."""
     return {path.parent.relative_to(data).as_posix(): read_manifest(path) for path in sorted(data.rglob("run.toml"))}
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Return all files of a folder, including hidden files."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def conditions(manifest: Manifest) -> dict[str, object]:
-    """Return the conditions that a manifest states."""
     return {name: value for name, value in msgspec.structs.asdict(manifest.conditions).items() if value is not None}
 
 
 def lines_with(text: str, words: Iterable[str]) -> list[str]:
-    """Return the lines that contain all of ``words``."""
     return [line for line in text.splitlines() if all(word in line for word in words)]

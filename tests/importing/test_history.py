@@ -28,12 +28,11 @@ ENTRIES = [entry(OLD, 1724344356259, 263.6, 298.4), entry(OLD, 1724348934280, 20
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    """A ``data.js`` with three entries: two of one commit, and one of another."""
+    """Two of the three entries are of one commit."""
     return written(tmp_path, {"Perception Pipeline": ENTRIES})
 
 
 def written(folder: Path, suites: object) -> Path:
-    """Write a ``data.js``."""
     file = folder / "data.js"
     content = {"lastUpdate": 1728631797643, "repoUrl": ADDRESS, "entries": suites}
     file.write_text(f"window.BENCHMARK_DATA = {json.dumps(content, indent=2)}")

@@ -108,7 +108,7 @@ VALUES = {"repetition": st.integers(0, 10**17).map(str), "participant": st.integ
 
 @st.composite
 def patterns_with_values(draw: st.DrawFn) -> tuple[str, str, dict[str, str]]:
-    """Draw a pattern, a matching path, and the values in the path. The text between two fields has a character that no value has."""
+    """Draw a pattern, a matching path, and the values in it. The text between two fields has a character that no value has."""
     names = draw(st.permutations(["repetition", "participant", "role", "label.a", "label.b", "transport", "_c"]).map(lambda found: found[:5]))
     values = {name: draw(VALUES.get(name, TEXT)) for name in names}
     pattern, path = "", ""

@@ -15,12 +15,10 @@ MakeTree = Callable[..., Path]
 
 
 def started(time: str) -> str:
-    """Return a log that states its start time."""
     return (FORMATS / "native/latency-udp.log").read_text().replace("start time=2026-11-21T04:04:02.776Z", f"start time={time}")
 
 
 def origin(data: Path) -> dict[str, list[str | None]]:
-    """Return the original paths of the logs of each run."""
     return {run: [log.path for log in manifest.logs] for run, manifest in manifests(data).items()}
 
 

@@ -14,7 +14,7 @@ from tests.waiting import LIMIT_S
 
 
 def cmake(*arguments: str | Path, environment: Mapping[str, str] | None = None, fails: bool = False) -> str:
-    """Run CMake, which must succeed (or fail, if ``fails``), and return its output."""
+    """CMake must succeed, or fail if ``fails``."""
     program = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if program is None:
         leave_out("no cmake")

@@ -19,7 +19,7 @@ RUSTUP = "install cargo 1.89 or newer (https://rustup.rs)"
 
 
 def left_out(build: Path, *options: str, first_on_path: Path | None = None) -> dict[str, str]:
-    """Configure the core, and return the remedy for each transport that it leaves out."""
+    """Return the remedy for each transport that the core leaves out."""
     compiler = shutil.which("c++")
     if compiler is None:
         leave_out("no C++ compiler")
@@ -30,7 +30,6 @@ def left_out(build: Path, *options: str, first_on_path: Path | None = None) -> d
 
 
 def cargo_that(folder: Path, script: str) -> Path:
-    """Write a program `cargo` into a folder, and return the folder."""
     folder.mkdir()
     program = folder / "cargo"
     program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")

@@ -42,7 +42,7 @@ def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def installed(wheel: Path, extra: str, folder: Path) -> Path:
-    """Make a new environment with the package and its dependencies, as pip installs them, and return it."""
+    """The environment has the package and its dependencies, as pip installs them."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, capture_output=True)
     pip = [sys.executable, "-m", "pip", "--python", str(folder), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, f"{wheel}{extra}"], check=True)

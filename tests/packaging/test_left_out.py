@@ -18,7 +18,7 @@ LEFT_OUT = re.compile(r"^-- (?P<name>[\w-]+) is left out: (?P<remedy>.+)$", re.M
 
 
 def configure(folder: Path, *options: str, fails: bool = False) -> str:
-    """Configure the core in ``folder``/build without any library, and return the output."""
+    """Configure the core in ``folder``/build without any library."""
     (folder / "empty").mkdir()
     hidden = [f"-DCMAKE_FIND_ROOT_PATH_MODE_{kind}=ONLY" for kind in ("LIBRARY", "INCLUDE", "PACKAGE")]
     root = f"-DCMAKE_FIND_ROOT_PATH={folder / 'empty'}"
@@ -27,7 +27,6 @@ def configure(folder: Path, *options: str, fails: bool = False) -> str:
 
 @pytest.fixture(scope="module")
 def without_packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """The output of CMake without any library, and the build folder."""
     folder = tmp_path_factory.mktemp("without")
     return configure(folder, "-DBUILD_TESTING=OFF"), folder / "build"
 

@@ -20,10 +20,7 @@ SAVED = Path(__file__).parents[1] / "saved/0.4.0/format-package"  # A package th
 
 
 def run(folder: Path, *command: str, path: Path | str | None = None, status: int = 0) -> str:
-    """Run ``python -m`` with these words in a folder, and return its output. ``path`` is an additional import path.
-
-    The exit code must be ``status``.
-    """
+    """Run ``python -m``. ``path`` is an additional import path. The exit code must be ``status``."""
     places = os.pathsep.join(str(place) for place in (path, os.environ.get("PYTHONPATH")) if place)
     environment = os.environ | {"PYTHONPATH": places, "COLUMNS": "200"}
     done = subprocess.run(
@@ -42,7 +39,6 @@ def run(folder: Path, *command: str, path: Path | str | None = None, status: int
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package written by the command."""
     folder = tmp_path_factory.mktemp("scaffold") / "package"
     assert CliRunner().invoke(scaffold, [NAME, "--output", str(folder)]).exit_code == 0
     return folder
@@ -50,7 +46,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder into which pip installed the package: a separate folder, so that other tests do not see the format."""
+    """The package is installed into a separate folder, so that other tests do not see the format."""
     folder = tmp_path_factory.mktemp("installed")
     quiet = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--no-compile")
     run(folder, "pip", "install", *quiet, "--target", str(folder), str(package))
@@ -141,7 +137,7 @@ def test_installed_format_is_listed_and_reads_its_sample(package: Path, installe
 
 
 def files(package: Path) -> list[Path]:
-    """Return the written files, without the compiled files of Python."""
+    """Leave out the compiled files of Python."""
     return [path for path in package.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
 
 

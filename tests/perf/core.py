@@ -48,7 +48,6 @@ class Cell(NamedTuple):
 
     @property
     def transport(self) -> str:
-        """The transport of the cell."""
         return self.arguments.split("--transport ")[1].split()[0]
 
     def missing(self) -> str | None:
@@ -95,17 +94,14 @@ class Wish(NamedTuple):
 
 
 def at_most(factor: float) -> Goal:
-    """The goal is a ratio of at most ``factor``."""
     return Goal("<=", factor)
 
 
 def at_least(factor: float) -> Goal:
-    """The goal is a ratio of at least ``factor``."""
     return Goal(">=", factor)
 
 
 def shared_memory_wishes() -> Iterator[Wish]:
-    """The goals for transports over shared memory."""
     line, wake = ("bare line", 8, "p50"), ("bare futex", 4, "p50")
     for transport, ring in (("shm", "bare copying-ring"), ("shm-zero-copy", "bare ring")):
         yield Wish((f"{transport} busy", 64, "p50"), line, at_most(1.7))
@@ -132,7 +128,7 @@ def shared_memory_wishes() -> Iterator[Wish]:
 
 
 def library_wishes() -> Iterator[Wish]:
-    """Yield goals for shared memory compared with other libraries: first for latency, then for rates. Fast DDS copies payloads, iceoryx does not."""
+    """Yield goals for shared memory: first for latency, then for rates. Fast DDS copies payloads, iceoryx does not."""
     for size in LIBRARY_BYTES:
         for transport in ("shm", "shm-zero-copy"):
             yield Wish((f"{transport} busy", size, "p50"), ("iceoryx", size, "p50"), at_most(1))
@@ -144,7 +140,7 @@ def library_wishes() -> Iterator[Wish]:
 
 
 def latency_wishes(protocol: str, way: str) -> Iterator[Wish]:
-    """Yield the goals for the latency of sockets, compared with bare sockets. Also yield rows without a goal for other tools."""
+    """The references are bare sockets. Rows for other tools have no goal."""
     for size in DATAGRAMS:
         bare = (f"bare {protocol}-{way}", size, "p50")
         yield Wish((f"{protocol} {way}", size, "p50"), bare, at_most(1.1))
@@ -172,7 +168,7 @@ def rate_wishes() -> Iterator[Wish]:
 
 
 def reliable_wishes() -> Iterator[Wish]:
-    """The goals for reliable UDP, compared with two DDS libraries over UDP. Fast DDS writes and reads its payloads, as perftest does."""
+    """The references are two DDS libraries over UDP. Fast DDS writes and reads its payloads, as perftest does."""
     for transport in ("udp-reliable", "udp-multicast"):
         for size in DDS_BYTES:
             for way in ("busy", "blocking"):  # The kinds of waiting that both DDS libraries have.
@@ -200,7 +196,7 @@ def before(cell: Cell, size: int) -> list[str]:
 
 
 def with_best_ring(figures: Best) -> Best:
-    """Return the figures, with those of the best ring in addition. The best ring has, for each size, the figure of the fastest kind of ring."""
+    """The best ring has, for each size, the figure of the fastest kind of ring."""
     found = dict(figures)
     for ring, kinds in RINGS.items():
         for size in SHARED:
@@ -211,7 +207,6 @@ def with_best_ring(figures: Best) -> Best:
 
 
 def hand_off_ns() -> float:
-    """Measure the hand-off time L now."""
     return next(floor(HAND_OFF_S, "line:8")).value
 
 
@@ -248,7 +243,7 @@ def one_round(effort: Effort, left_out: dict[str, str]) -> Round:
 
 
 def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | None:
-    """Return a figure of this round and its reference, or None if one of both is missing. References from other tools are measured only once."""
+    """Return None if the figure or its reference is missing. References from other tools are measured only once."""
     own = figures.get(wish.what[:2], {})
     others = (own, figures.get(wish.beside[:2], {}), peers)
     reference = next((found[wish.beside] for found in others if wish.beside in found), None)
@@ -256,7 +251,7 @@ def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | N
 
 
 def row(wish: Wish, rounds: Sequence[Round], peers: Best) -> Row | None:
-    """Return the row of a goal. It shows the round with the median ratio."""
+    """The row shows the round with the median ratio."""
     pairs = sorted((pair for figures in rounds if (pair := in_round(wish, figures, peers))), key=lambda pair: pair[0] / pair[1])
     if not pairs:
         return None

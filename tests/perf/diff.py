@@ -83,7 +83,6 @@ def side(rows: int, repetitions: int, new: int) -> Dataset:
 
 
 def constant(value: str | None, dtype: str, count: int) -> pd.Series[Any]:
-    """Return a column with a constant value."""
     return pd.Series([value], dtype=dtype).repeat(count).reset_index(drop=True)
 
 
@@ -113,7 +112,7 @@ def _runs(names: np.ndarray[tuple[int], np.dtype[np.str_]], repetitions: int, ne
 
 
 def measure(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Yield the results of the simulations; time and memory are the best of all rounds."""
+    """Time and memory are the best of all rounds."""
     yield from truths()
     for what, rows, repetitions in (("a million rows, 10 pairs", MILLION, 10), ("a million rows, single runs", MILLION, 1)):
         with _saved(rows, repetitions) as sides:
@@ -131,14 +130,13 @@ def measure(effort: Effort) -> Iterator[Row | LeftOut]:
 
 @contextlib.contextmanager
 def _saved(rows: int, repetitions: int) -> Iterator[list[str]]:
-    """Yield the folders of both sides as saved datasets. A separate process makes them, so that its memory is not measured."""
+    """A separate process makes the datasets, so that its memory is not measured."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, __file__, "save", str(rows), str(repetitions), folder], check=True)
         yield [str(Path(folder, name)) for name in SIDES]
 
 
 def _apart(sides: list[str]) -> dict[str, float]:
-    """Compare in a separate process."""
     done = subprocess.run([sys.executable, __file__, "compare", *sides], capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found

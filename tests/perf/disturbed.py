@@ -83,7 +83,7 @@ def measure(effort: Effort) -> Iterator[Row | LeftOut]:
 
 
 def _measured(folder: Path, layout: Layout, campaign: str) -> tuple[Dataset, Dataset]:
-    """Measure one build in alternating sessions, and return both sides. Another process copies memory during the sessions of the new side."""
+    """Measure one build in alternating sessions. Another process copies memory during the sessions of the new side."""
     folder.mkdir(parents=True)
     file = folder / "disturbed.toml"
     file.write_text(campaign)
@@ -103,7 +103,6 @@ def _session(campaign: Path, output: Path) -> None:
 
 @contextlib.contextmanager
 def _busy_memory(copies: str) -> Iterator[None]:
-    """Run another process that copies memory all the time."""
     with subprocess.Popen([sys.executable, "-c", copies]) as process:
         try:
             yield

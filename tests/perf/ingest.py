@@ -32,7 +32,7 @@ class Cost(NamedTuple):
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Write and read each log, and measure the start of the command line with ``--help``."""
+    """Also measure the start of the command line with ``--help``."""
     with tempfile.TemporaryDirectory() as folder:
         for name, lines, size in LOGS:
             path = Path(folder, "some.log")
@@ -54,7 +54,6 @@ def _reading(name: str, path: Path, *, aimed: bool) -> Iterator[Row]:
 
 
 def cost(argv: Sequence[str]) -> Cost:
-    """Run a program to its end without its output."""
     with Path(os.devnull).open("wb") as nowhere:
         process = subprocess.Popen(argv, stdout=nowhere)
         _, status, used = os.wait4(process.pid, 0)
@@ -75,7 +74,7 @@ def _write(path: Path, lines: Callable[[random.Random], Iterator[str]], size: in
 
 
 def _summaries(dice: random.Random) -> Iterator[str]:
-    """Yield summaries of throughput of RTI Perftest, by size; every second size has losses."""
+    """The summaries are ordered by size; every second size has losses."""
     while True:
         for size in SIZES:
             rate, lost = dice.randint(40_000, 2_500_000), dice.choice((0, dice.randint(1, 1_000_000)))
@@ -85,7 +84,7 @@ def _summaries(dice: random.Random) -> Iterator[str]:
 
 
 def _answers(dice: random.Random) -> Iterator[str]:
-    """Yield the lines that a publisher of RTI Perftest prints for each answer. The largest logs of the tool consist of such lines."""
+    """A publisher of RTI Perftest prints a line for each answer. The largest logs of the tool consist of such lines."""
     while True:
         yield "********** New data length is 1024\n"
         low, high = 40, 40
@@ -96,7 +95,7 @@ def _answers(dice: random.Random) -> Iterator[str]:
 
 
 def _oddities(_: random.Random) -> Iterator[str]:
-    """Yield summaries with decimal commas, as Java prints them in many countries. Such lines are not read in bulk, but one by one."""
+    """Java prints decimal commas in many countries. Such lines are not read in bulk, but one by one."""
     while True:
         yield "Length: 63000  Packets: 18900000  Packets/s(ave):  630000  Mbps(ave): 317520,0  Lost:     0 (0,00%)\n"
 

@@ -44,7 +44,7 @@ SECTION = (
 
 
 def write_runs(root: Path, pages: int) -> int:
-    """Write runs for about ``pages`` pages of all kinds (transports, logs, systems). Returns the number of runs."""
+    """Write runs for about ``pages`` pages of all kinds (transports, logs, systems). Return the number of runs."""
     count = max(1, round((pages - 12) / (2 + 1 / TRANSPORTS_A_SYSTEM)))
     logs = [sample.read_bytes() for sample in SAMPLES]
     for number in range(count):
@@ -61,7 +61,7 @@ def write_runs(root: Path, pages: int) -> int:
 
 
 def write_bare(source: Path, pages: int) -> None:
-    """Write a project of ``pages`` text pages, with the nesting, theme and settings of the site."""
+    """The text pages have the nesting, theme and settings of the site."""
     shutil.copytree(site_dir(), source, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
     conf = (source / "conf.py").read_text().replace(', "tacholog.sphinx"', "")
     (source / "conf.py").write_text(conf)
@@ -82,7 +82,7 @@ def write_bare(source: Path, pages: int) -> None:
 
 
 def cpu_s(*command: object) -> float:
-    """Run a command and return the CPU seconds that it and its children took."""
+    """Include the CPU seconds of the children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -90,17 +90,15 @@ def cpu_s(*command: object) -> float:
 
 
 def changed(site: Path, since: Mapping[Path, int]) -> int:
-    """Return how many pages changed."""
     return sum(1 for path, at in ages(site).items() if since.get(path) != at)
 
 
 def ages(site: Path) -> dict[Path, int]:
-    """Return the modification time of each page."""
     return {path: path.stat().st_mtime_ns for path in site.rglob("*.html") if "_static" not in path.parts and path.name != "search.html"}
 
 
 def gzipped(paths: Iterable[Path]) -> int:
-    """Return the size of files as sent to a reader, with gzip."""
+    """Return the size of files as sent to a reader."""
     return sum(len(gzip.compress(path.read_bytes(), 9)) for path in paths)
 
 
@@ -122,7 +120,6 @@ def first_load(page: Path) -> list[Path]:
 
 
 def chromium() -> str | None:
-    """Return the path of a browser, or None."""
     return os.environ.get("TACHOLOG_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
@@ -160,7 +157,6 @@ def builds(folder: Path, pages: int) -> Iterator[Row]:
 
 
 def change_one(data: Path) -> None:
-    """Change a number of one log, and its checksum."""
     log = next(path for path in sorted(data.rglob("*.log")) if b"p50_ns=" in path.read_bytes())
     before = log.read_bytes()
     after = before.replace(b"p50_ns=3851", b"p50_ns=3852")
@@ -172,7 +168,7 @@ def change_one(data: Path) -> None:
 
 
 def measure(_effort: Effort, pages: int = PAGES) -> Iterator[Row | LeftOut]:
-    """Yield all rows. Sites are built only once, whatever the effort: CPU seconds vary little, and a thousand pages take minutes."""
+    """Sites are built only once, whatever the effort: CPU seconds vary little, and a thousand pages take minutes."""
     with tempfile.TemporaryDirectory() as folder:
         yield from builds(Path(folder), pages)
         yield from loads(Path(folder, "site"))

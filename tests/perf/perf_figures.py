@@ -37,7 +37,6 @@ class Failed(Exception):
 
 
 def run(command: list[str]) -> bytes:
-    """Run a command and return its output."""
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired as late:
@@ -49,13 +48,12 @@ def run(command: list[str]) -> bytes:
 
 
 def records(log: bytes, format_name: str) -> list[Record]:
-    """Return the results in a log, read by our own parser."""
     found = [event.what for event in Scan(LogText(io.BytesIO(log)), format_name) if isinstance(event.what, Record)]
     return [record for record in found if record.scope != "resources"]
 
 
 def figures_of(record: Record, what: str, payload_bytes: int) -> Iterator[Figure]:
-    """Yield the figures of a record: half round trips in ns, received messages per second, and the share of lost messages."""
+    """Yield half round trips in ns, received messages per second, and the share of lost messages."""
     factor = 0.5 if record.conditions.basis == "rtt" else 1.0
     for number in record.numbers:
         if number.value is None:
@@ -72,18 +70,16 @@ def figures_of(record: Record, what: str, payload_bytes: int) -> Iterator[Figure
 
 @cache
 def options() -> str:
-    """Return the list of options of perftest."""
     return run([str(PERFTEST), "--help"]).decode()
 
 
 @cache
 def transports() -> frozenset[str]:
-    """Return the transports of this build."""
     return frozenset(line.split()[0] for line in run([str(PERFTEST), "--list-transports"]).decode().splitlines() if line[:1].strip())
 
 
 def perftest(what: str, arguments: str, payload_bytes: int, seconds: float) -> Iterator[Figure]:
-    """Run both roles of perftest, each on a separate core."""
+    """Each role runs on a separate core."""
     words = [*arguments.split(), "--sizes", str(payload_bytes), "--duration", str(seconds), "--warmup", str(seconds / 4)]
     log = run([str(PERFTEST), *words, "--cpu-pub", "0", "--cpu-sub", "1"])
     for record in records(log, "native"):
@@ -92,12 +88,12 @@ def perftest(what: str, arguments: str, payload_bytes: int, seconds: float) -> I
 
 
 def floor(seconds: float, what: str) -> Iterator[Figure]:
-    """Run hand-written loops and yield their figures. ``what`` is a kind of loop, or a kind with one size such as ``ring-1:64``."""
+    """Run hand-written loops. ``what`` is a kind of loop, or a kind with one size such as ``ring-1:64``."""
     yield from floor_lines("bare ", run([str(FLOOR), str(seconds), what]))
 
 
 def floor_lines(prefix: str, lines: bytes) -> Iterator[Figure]:
-    """Yield the figures of lines ``NAME BYTES VALUE``."""
+    """Each line is ``NAME BYTES VALUE``."""
     for line in lines.decode().splitlines():
         name, size, value = line.split()
         statistic = next((word for word in ("rate", "p99") if name.endswith(f"-{word}")), "p50")
@@ -105,7 +101,7 @@ def floor_lines(prefix: str, lines: bytes) -> Iterator[Figure]:
 
 
 def best(figures: Iterable[Figure]) -> Best:
-    """Return the best value of each figure: disturbances only make a value worse."""
+    """Disturbances only make a value worse."""
     found: Best = {}
     for figure in figures:
         key = (figure.what, figure.payload_bytes, figure.statistic)

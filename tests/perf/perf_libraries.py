@@ -31,7 +31,6 @@ ADAPTERS = {
 
 
 def is_built(library: str) -> bool:
-    """Return whether this build of perftest has the transport of the library."""
     return ADAPTERS[library].transport in transports()
 
 

@@ -31,7 +31,7 @@ class Pair(NamedTuple):
 
 
 def pairs() -> Iterator[Pair]:
-    """Yield the pairs: large datagrams, and small messages that the kernel merges."""
+    """Yield large datagrams, and small messages that the kernel merges."""
     for way, wait in WAYS.items():
         yield Pair(f"udp {way} rate", f"{UNREAD} --transport udp --wait {wait}", 63000, f"bare udp-{way}-rate")
         for size in (64, 1024):
@@ -42,7 +42,6 @@ def pairs() -> Iterator[Pair]:
 
 
 def rate_of(figures: Iterator[Figure]) -> float:
-    """Return the received messages per second."""
     return next(figure.value for figure in figures if figure.statistic == "rate")
 
 
@@ -55,7 +54,6 @@ def qperf(test: str, payload_bytes: int) -> float:
 
 
 def reference(pair: Pair, seconds: float) -> float:
-    """Measure the reference of a pair now."""
     tool, name = pair.beside.split()
     return qperf(name, pair.payload_bytes) if tool == "qperf" else rate_of(floor(seconds, f"{name}:{pair.payload_bytes}"))
 

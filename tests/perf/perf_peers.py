@@ -28,7 +28,6 @@ DDS_HOME = """<CycloneDDS><Domain>
 
 
 def free_port() -> int:
-    """Return a port that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port
@@ -49,13 +48,12 @@ def beside(command: list[str]) -> Iterator[None]:
 
 
 def of_log(log: bytes, format_name: str, what: str, payload_bytes: int) -> Iterator[Figure]:
-    """Yield the figures of a log with a single size."""
     for record in records(log, format_name):
         yield from figures_of(record, what, payload_bytes)
 
 
 def qperf() -> Iterator[Figure]:
-    """Yield mean latencies and rates of qperf. qperf sleeps, unless the kernel polls for it."""
+    """Yield mean latencies and rates. qperf sleeps, unless the kernel polls for it."""
     port = str(free_port())
     with beside(["qperf", "-lp", port]):
         client = ["qperf", "127.0.0.1", "-lp", port, "-t", "1", "-uu", "-m"]
@@ -68,7 +66,7 @@ def qperf() -> Iterator[Figure]:
 
 
 def sockperf() -> Iterator[Figure]:
-    """Yield half round trips of sockperf, with sleeping and with polling sides."""
+    """Yield half round trips, with sleeping and with polling sides."""
     for protocol, tcp in (("udp", []), ("tcp", ["--tcp"])):
         for waiting, nonblocked in (("blocking", []), ("busy", ["--nonblocked"])):
             address = ["-i", "127.0.0.1", "-p", str(free_port()), *tcp, *nonblocked]
@@ -110,12 +108,10 @@ class Peer(NamedTuple):
 
 
 def of_tool(measure: Callable[[], Iterator[Figure]], program: str, package: str) -> Peer:
-    """Return a tool that has a separate program."""
     return Peer(measure, lambda: shutil.which(program) is not None, package)
 
 
 def of_library(name: str, package: str, sizes: tuple[int, ...] = LIBRARY_BYTES) -> Peer:
-    """Return a library that is a transport of perftest."""
     return Peer(lambda: library_figures(name, sizes), lambda: is_built(name), package)
 
 

@@ -39,10 +39,7 @@ class Cost(NamedTuple):
 
 
 def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd: Path | None = None, checkout: Path | None = None) -> Cost:
-    """Run a command of Tacholog, and return its cost. ``cache`` is the folder of its cache.
-
-    ``checkout`` is a checkout whose code runs instead of ours.
-    """
+    """``cache`` is the folder of the cache. ``checkout`` is a checkout whose code runs instead of ours."""
     settings = {**_compiled(checkout), "TACHOLOG_CACHE": str(cache)}
     began = time.monotonic()
     with tempfile.NamedTemporaryFile() as result, tempfile.TemporaryFile() as complaints:
@@ -58,7 +55,7 @@ def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd
 
 @functools.cache
 def _compiled(checkout: Path | None) -> dict[str, str]:
-    """Return the environment for a command. It contains compiled modules, as after an installation with pip."""
+    """The environment contains compiled modules, as after an installation with pip."""
     compiled = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, compiled, ignore_errors=True)
     code = {"PYTHONPATH": str(checkout / "parsers")} if checkout else {}
@@ -76,7 +73,6 @@ def _compiled(checkout: Path | None) -> dict[str, str]:
 
 
 def write_run(folder: Path, content: bytes, **about: str) -> Path:
-    """Write a run of one log."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "some.log").write_bytes(content)
     entry = LogFile(file="some.log", sha256=hashlib.sha256(content).hexdigest(), format=about.get("format"))
@@ -85,12 +81,12 @@ def write_run(folder: Path, content: bytes, **about: str) -> Path:
 
 
 def at(count: int, few: tuple[int, float], many: tuple[int, float]) -> float:
-    """Return the value that is expected for ``count`` if the values for all counts are on the straight line through ``few`` and ``many``."""
+    """Return the value on the straight line through ``few`` and ``many``."""
     return many[1] + (count - many[0]) * (many[1] - few[1]) / (many[0] - few[0])
 
 
 def write_small_runs(root: Path, numbers: Iterable[int]) -> None:
-    """Write runs of summaries of RTI Perftest. Each has one unique log of 3 kB."""
+    """Each run has one unique log of 3 kB, with summaries of RTI Perftest."""
     head = "RTI Perftest 3.0.1 (RTI Connext DDS 6.0.1)\n\nPerftest Configuration:\n\tReliability: Best Effort\n\tKeyed: No\n"
     for number in numbers:
         text = head
@@ -102,7 +98,7 @@ def write_small_runs(root: Path, numbers: Iterable[int]) -> None:
 
 
 def write_long_runs(root: Path, numbers: Iterable[int], release: str | None = None) -> None:
-    """Write runs of Tacholog's own perftest. They are copies of runs in ``data/`` with other start times. Each has about 190 numbers and 35 kB."""
+    """The runs are copies of runs of perftest in ``data/`` with other start times. Each has about 190 numbers and 35 kB."""
     models = _models()
     for number in numbers:
         manifest, logs = models[number // RELEASES * _STEP % len(models)]
@@ -120,7 +116,7 @@ def write_long_runs(root: Path, numbers: Iterable[int], release: str | None = No
 
 @functools.cache
 def _models() -> list[tuple[Manifest, list[bytes]]]:
-    """Return the runs of perftest that are copied. Runs with batches are left out, because they have only 44 numbers."""
+    """Runs with batches are left out, because they have only 44 numbers."""
     folders = sorted(path.parent for path in _PERFTEST.rglob("run.toml") if "batched" not in str(path))
     manifests = [(folder, read_manifest(folder / "run.toml")) for folder in folders]
     return [(manifest, [(folder / entry.file).read_bytes() for entry in manifest.logs]) for folder, manifest in manifests]

@@ -29,7 +29,7 @@ _DRAWN = "() => new Promise(drawn => requestAnimationFrame(() => requestAnimatio
 
 
 def published(folder: Path) -> Iterator[Row]:
-    """Publish two releases on a branch one after the other, and yield the size of the branch. The second site shows the runs of both releases."""
+    """Yield the size of a branch with two releases. The second site shows the runs of both releases."""
     root, repository, cache = folder / "runs", folder / "repository", folder / "cache"
     repository.mkdir()
     _git(repository, "init", "--quiet")
@@ -104,7 +104,6 @@ def _reports(what: str, checkout: Path, folder: Path, newest: str) -> Iterator[R
 
 
 def _copied(folder: Path) -> Path:
-    """Copy the sources of the site of this checkout, so that a run can be added and a style sheet changed."""
     for name in ("data", "docs", "parsers", "site", "templates"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "site.toml", folder)
@@ -112,7 +111,6 @@ def _copied(folder: Path) -> Path:
 
 
 def _largest(site: Path) -> list[Path]:
-    """Return the largest page of each of three kinds: of results, of a comparison, and of a log."""
     pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
     kinds = {"logs": [], "diffs": [], "": []}  # type: dict[str, list[Path]]
     for page in pages:
@@ -122,7 +120,7 @@ def _largest(site: Path) -> list[Path]:
 
 
 def _view(browser: Browser, page: Path) -> tuple[float, int]:
-    """Show a page in a browser that has shown an empty page. Return the CPU seconds of the browser for the page, and its number of elements."""
+    """The browser has shown an empty page before. Return its CPU seconds for the page, and the number of elements."""
     opened = browser.new_page(viewport={"width": 1400, "height": 900})
     opened.set_default_timeout(_PATIENCE_MS)
     opened.goto("about:blank")
@@ -138,5 +136,4 @@ def _view(browser: Browser, page: Path) -> tuple[float, int]:
 
 
 def _busy(session: Any) -> dict[int, float]:  # noqa: ANN401 - Playwright's answers are of any type
-    """Return the CPU seconds of each process of the browser."""
     return {found["id"]: found["cpuTime"] for found in session.send("SystemInfo.getProcessInfo")["processInfo"]}

@@ -25,7 +25,7 @@ def cost_ns(transport: str, size: int, count: int, seconds: float) -> tuple[floa
 
 
 def least_cost_ns(transport: str, size: int, count: int, effort: Effort) -> tuple[float, float]:
-    """Return the smallest cost of all rounds for each side: disturbances only increase it."""
+    """Disturbances only increase the cost of a side."""
     costs = [cost_ns(transport, size, count, effort.seconds) for _ in range(effort.rounds)]
     return min(publisher for publisher, _ in costs), min(subscribers for _, subscribers in costs)
 

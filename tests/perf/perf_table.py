@@ -24,7 +24,6 @@ class Goal(NamedTuple):
     factor: float
 
     def reached(self, ratio: float) -> bool:
-        """Return whether the ratio meets the goal."""
         return ratio <= self.factor if self.sense == "<=" else ratio >= self.factor
 
 
@@ -47,7 +46,6 @@ class LeftOut(NamedTuple):
 
 
 def amount(value: float, unit: Unit) -> str:
-    """Return a value as readable text with its unit."""
     if unit == "ratio":
         return f"{value:.2f}"
     if unit == "%":
@@ -60,7 +58,6 @@ def amount(value: float, unit: Unit) -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """Return the columns of a row."""
     ratio = row.value / row.reference if row.reference else nan
     goal = f"{row.goal.sense} {row.goal.factor:g}" if row.goal else ""
     verdict = ("reached" if row.goal.reached(ratio) else "MISSED") if row.goal else ""

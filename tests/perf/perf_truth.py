@@ -56,12 +56,10 @@ SLOWER = float(np.log(1.07))
 
 
 def percent(what: str, share_found: float, limit: float | None = None, goal: Goal | None = None) -> Row:
-    """Return a share as a row, in percent, with its limit."""
     return Row(what, 100 * share_found, "%", "goal" if goal else "", float("nan") if limit is None else limit, goal)
 
 
 def truths() -> Iterator[Row]:
-    """Yield all tables."""
     yield from false_reports()
     yield from power()
     yield from real_noise()
@@ -75,7 +73,7 @@ def truths() -> Iterator[Row]:
 
 
 def _reports(reports: int, made: Callable[[np.random.Generator, int], NDArray[np.int64]], seed: int) -> NDArray[np.int64]:
-    """Return the verdicts of ``reports`` reports. They are computed in portions, because a report needs much memory."""
+    """The verdicts are computed in portions, because a report needs much memory."""
     generator = np.random.default_rng(seed)
     return np.concatenate([made(generator, AT_ONCE) for _ in range(reports // AT_ONCE)])
 
@@ -96,7 +94,7 @@ def false_reports() -> Iterator[Row]:
 
 
 def by_ranks(differences: Floats) -> NDArray[np.int64]:
-    """Return the verdicts of reports if only the rank test decides, with the whole significance level."""
+    """Only the rank test decides, with the whole significance level."""
     shift = paired_shift(differences)
     p = np.concatenate([adjusted(report) for report in shift.p.reshape(-1, ROWS)])
     least = np.full(len(p), np.log1p(0.03))
@@ -120,7 +118,7 @@ def power() -> Iterator[Row]:
 
 
 def real_noise() -> Iterator[Row]:
-    """Yield results with the noise of real campaigns. First, a single row is changed. Then, old and new runs are swapped at random."""
+    """Use the noise of real campaigns. First, a single row is changed. Then, old and new runs are swapped at random."""
     lone = []
     for name in CAMPAIGNS:
         campaign = measured(Path(__file__).parents[2] / "data/perftest" / name)
@@ -219,7 +217,7 @@ def _false(report: Comparison) -> bool:
 
 
 def sessions() -> Iterator[Row]:
-    """Yield the results of simulated sessions. First, the machine gets 7 % slower in the second half. Then, the new side is 7 % slower."""
+    """First, the machine gets 7 % slower in the second half. Then, the new side is 7 % slower."""
     for order in ("O" * 8 + "N" * 8, "OOOONNNN" * 2, "OONN" * 4, "ON" * 8, "ONNO" * 4, "ON" * 12):
         reports = [in_sessions(make_side, order, slower=SLOWER, seed=seed) for seed in range(WHOLE_REPORTS)]
         yield percent(f"sessions {order}, 7 % slower halfway: reports with a false row", float(np.mean([_false(one) for one in reports])), 5, AT_MOST)

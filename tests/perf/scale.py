@@ -49,7 +49,7 @@ _NUMBERS = "import re,sys\nfor line in open(sys.argv[1]): re.findall(r'[0-9.]+',
 
 
 def measure(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Measure each part with a separate folder and cache. All parts take hours, so each row is printed immediately."""
+    """Each part has a separate folder and cache. All parts take hours, so each row is printed immediately."""
     del effort  # Each figure takes seconds or longer, and is measured once.
     for name in os.environ.get("TACHOLOG_SCALE_PARTS", ",".join(PARTS)).split(","):
         with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +77,6 @@ def _ingest(folder: Path) -> Iterator[Row]:
 
 
 def _of(*argv: str) -> float:
-    """Return the CPU seconds of another program."""
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -85,10 +84,7 @@ def _of(*argv: str) -> float:
 
 
 def _small_logs(folder: Path) -> Iterator[Row | LeftOut]:
-    """Yield figures for logs of 3 kB with one log for each run.
-
-    The start of the command does not count: the time for a quarter of the logs is subtracted.
-    """
+    """Yield figures for logs of 3 kB, one for each run. The start of the command does not count: the time for a quarter of the logs is subtracted."""
     made = {}
     for count in (LOGS // 4, LOGS):
         root, cache = folder / str(count), folder / f"cache{count}"
@@ -132,7 +128,7 @@ def _growth(folder: Path) -> Iterator[Row]:
 
 
 def _diff(folder: Path) -> Iterator[Row]:
-    """Yield CPU time and memory of a comparison of two of twenty releases, first with an empty cache, then with a full cache."""
+    """Compare two of twenty releases, first with an empty cache, then with a full cache."""
     root = folder / "runs"
     write_long_runs(root, range(COMPARED_RUNS))
     for words in ("new", "in the cache"):
@@ -166,7 +162,7 @@ def _cluster(folder: Path) -> Iterator[Row | LeftOut]:
 
 @contextmanager
 def _workers(folder: Path, count: int) -> Iterator[str]:
-    """Start a scheduler and its workers, and wait until they are registered."""
+    """Wait until the workers are registered at their scheduler."""
     file = folder / "scheduler.json"
 
     def start(*argv: str) -> subprocess.Popen[bytes]:

@@ -51,7 +51,7 @@ def run(
     labels: Mapping[str, str] | None = None,
     start_time: str | None = None,
 ) -> None:
-    """Write a run. The run has failed if no latency is given."""
+    """The run has failed if no latency is given."""
     folder = data / name
     folder.mkdir(parents=True)
     text = (
@@ -78,7 +78,7 @@ def noise(seed: str, repetitions: int) -> Sequence[float]:
 
 
 def plugins(data: Path) -> None:
-    """Write runs of three network plugins with three kinds of security: cilium is always the fastest, and encryption slows all plugins."""
+    """Three network plugins have three kinds of security: cilium is always the fastest, and encryption slows all plugins."""
     for plugin, base in (("flannel", 40), ("calico", 36), ("cilium", 25)):
         for security, factor in (("none", 1.0), ("wireguard", 1.7), ("ipsec", 2.4)):
             for number, chance in enumerate(noise(f"{plugin}{security}", 6)):
@@ -87,7 +87,7 @@ def plugins(data: Path) -> None:
 
 
 def lossy(data: Path) -> None:
-    """Write runs of three systems by loss and bandwidth: Cedar is the slowest without loss, and the fastest from 5 % on. Birch fails at 20 %."""
+    """Three systems run with several losses and bandwidths: Cedar is the slowest without loss, and the fastest from 5 % on. Birch fails at 20 %."""
     for system, base, slope in (("Alder", 300, 90), ("Birch", 280, 160), ("Cedar", 420, 20)):
         for bandwidth in (54e6, 300e6):
             for loss in (0, 5, 10, 20):
@@ -98,7 +98,7 @@ def lossy(data: Path) -> None:
 
 
 def subscribers(data: Path) -> None:
-    """Write runs of two systems with one to eight subscribers: the multicast system hardly slows down."""
+    """Two systems have one to eight subscribers: the multicast system hardly slows down."""
     for system, slope in (("Unicast", 9.0), ("Multicast", 0.5)):
         for count in (1, 2, 4, 8):
             for number, chance in enumerate(noise(f"{system}{count}", 6)):
@@ -107,7 +107,7 @@ def subscribers(data: Path) -> None:
 
 
 def rates(data: Path) -> None:
-    """Write the latency of one system at rising rates, with a knee at 60,000 messages per second."""
+    """The latency of one system has a knee at 60,000 messages per second."""
     for rate in (10_000, 20_000, 40_000, 60_000, 80_000):
         for number, chance in enumerate(noise(str(rate), 3)):
             run(
@@ -119,7 +119,6 @@ def rates(data: Path) -> None:
 
 
 def depths(data: Path) -> None:
-    """Write runs with several queue depths and message sizes. The queue depth is a label whose values are numbers."""
     for depth in (1, 10, 100):
         for size in (64, 1024, 16384):
             for number, chance in enumerate(noise(f"{depth}{size}", 3)):
@@ -128,7 +127,7 @@ def depths(data: Path) -> None:
 
 
 def kernels(data: Path) -> None:
-    """Write runs with three kernels that were measured one after the other. The names of the kernels are versions and not numbers."""
+    """Three kernels were measured one after the other. The names of the kernels are versions and not numbers."""
     for day, (kernel, base) in enumerate((("6.1.0-13", 20.0), ("6.5.0-5", 24.0), ("6.10.3", 19.0)), start=1):
         for size in (64, 1024):
             for number, chance in enumerate(noise(f"{kernel}{size}", 6)):
@@ -138,7 +137,7 @@ def kernels(data: Path) -> None:
 
 
 def builds(data: Path) -> None:
-    """Write runs of two builds in twelve pairs: the new build is 10 % slower."""
+    """Two builds have twelve pairs: the new build is 10 % slower."""
     for number, chance in enumerate(noise("builds", 12)):
         for side, (release, factor) in enumerate((("1.0", 1.0), ("1.1", 1.1))):
             start = f"2026-03-01T{number:02}:{(side + number) % 2 * 30:02}:00Z"
@@ -146,7 +145,6 @@ def builds(data: Path) -> None:
 
 
 def single(data: Path) -> None:
-    """Write a single run."""
     run(data, "only", 11.5, conditions={"payload_bytes": 64})
 
 

@@ -36,7 +36,6 @@ NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 
 
 def add_run(root: Path, run: str, log: str, manifest: Manifest) -> None:
-    """Write a run folder: its log, and its manifest with the log's true checksum."""
     folder = root / run
     folder.mkdir(parents=True)
     (folder / "sub.log").write_text(log, encoding="utf-8")
@@ -45,7 +44,6 @@ def add_run(root: Path, run: str, log: str, manifest: Manifest) -> None:
 
 
 def rti(transport: str = "SHMEM", *, published: bool = True, **others: object) -> Manifest:
-    """A manifest of an RTI Perftest run."""
     conditions = msgspec.convert({"transport": transport, **others}, StatedConditions)
     command = Command(role="sub", argv=("perftest_cpp", "-sub", "-dataLen", "{payload_bytes}", "-name", "two words"))
     return Manifest(
@@ -86,7 +84,6 @@ class Page(HTMLParser):
     """The parts of a page that tests check: its ids, links, tags, and the text of its body."""
 
     def __init__(self, path: Path) -> None:
-        """Read a built page."""
         super().__init__(convert_charrefs=True)
         self.path = path
         self.ids: list[str] = []
@@ -110,19 +107,17 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="session")
 def data(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """The data folder."""
     return made_once("report-data", lambda folder: write_data(folder / "data")) / "data"
 
 
 @pytest.fixture(scope="session")
 def shown() -> SiteSettings:
-    """The settings of a site that shows all lines and texts. test_privacy.py tests what a site hides."""
+    """The site shows all lines and texts. test_privacy.py tests what a site hides."""
     return SiteSettings(privacy=Privacy(unknown_lines="show", free_text="show"))
 
 
 @pytest.fixture(scope="session")
 def site(data: Path, shown: SiteSettings, made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """The built site."""
     return made_once("report-site", lambda folder: build_site([data], folder / "site", folder, shown)) / "site"
 
 

@@ -28,7 +28,7 @@ TITLE = "Not the log that was recorded"
 
 @pytest.fixture(scope="module")
 def altered(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
-    """The site of data in which one log was changed after its run, and the SHA-256 of the log before and after the change."""
+    """One log was changed after its run. The two texts are its SHA-256 before and after the change."""
     folder = tmp_path_factory.mktemp("altered")
     shutil.copytree(data, folder / "data")
     log = folder / "data/rti/own-1/sub.log"

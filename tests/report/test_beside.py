@@ -28,7 +28,7 @@ pytestmark = [  # Ignore warnings about old parts of Sphinx: MyST and the theme 
 
 
 def add_systems(root: Path, count: int, log: str = NATIVE.read_text()) -> None:
-    """Add one run of each of ``count`` systems to one session, with messages of 64 and of 1024 bytes."""
+    """Add one run of each system to one session, with messages of 64 and of 1024 bytes."""
     for number in range(count):
         manifest = Manifest(system=f"System {number:03d}", tool="perftest", host="desk", session="one campaign", logs=())
         add_run(root, f"run-{number:03d}", log, manifest)

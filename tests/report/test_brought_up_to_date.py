@@ -37,7 +37,7 @@ def add(data: Path, run: str, log: str = FIRST, **about: object) -> None:
 
 
 def files(site: Path) -> dict[str, bytes]:
-    """The files and folders of a site. Names of folders can be names of systems."""
+    """Folders are included, because their names can be names of systems."""
     found = (path for path in site.rglob("*") if path.name != STAMP)
     return {path.relative_to(site).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
 
@@ -53,7 +53,6 @@ def differing(data: Path, folder: Path, settings: SiteSettings = USUAL) -> set[s
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with data of several releases."""
     data = write_data(tmp_path / "data")
     for release, log in (("1.0", FIRST), ("1.1", SECOND), ("1.2", FIRST)):
         for number in range(2):

@@ -20,7 +20,7 @@ exit $CODE
 
 @pytest.fixture
 def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a false npm that downloads a file with another checksum. Return the file into which it writes each call."""
+    """Install a false npm that downloads a file with another checksum. It writes each call into the returned file."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "npm").write_text(NPM)
     (tmp_path / "bin" / "npm").chmod(0o755)

@@ -27,7 +27,6 @@ Reader = Callable[[str], Any]
 
 @pytest.fixture(scope="session")
 def offered(site: Path) -> dict[str, Any]:
-    """The data that the script of the page reads."""
     found = re.search(r'<script type="application/json" class="tl-compare">(.*?)</script>', (site / "compare.html").read_text(), re.DOTALL)
     assert found
     return dict(json.loads(found[1]))

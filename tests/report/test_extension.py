@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), p
 
 
 def build(folder: Path, text: str, **settings: object) -> tuple[str, str]:
-    """Build a project of one page. Returns the page and the warnings of Sphinx."""
+    """Build a project of one page. Return the page and the warnings of Sphinx."""
     source = folder / "docs"
     source.mkdir()
     (source / "index.md").write_text(f"# Ours\n\n{text}\n", encoding="utf-8")
@@ -125,7 +125,7 @@ def test_next_build_shows_the_changed_log(checkout: Path, tmp_path: Path) -> Non
 
 
 def sphinx(project: Path, folder: Path) -> dict[str, str]:
-    """Build a project that has its own conf.py. No warning is allowed. Returns its pages."""
+    """Build a project that has its own conf.py. No warning is allowed."""
     warnings = io.StringIO()
     with docutils_namespace():
         Sphinx(project, project, folder / "out", folder / "trees", "html", status=None, warning=warnings).build()

@@ -64,7 +64,6 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 def write_run(folder: Path, release: str, start_time: str, mbit: float, sizes: tuple[int, ...] = (32, 64)) -> None:
-    """Write one run of a release. It has the goodput ``mbit`` at each size."""
     folder.mkdir(parents=True)
     log = "".join(LINE.format(size=size, rate=round(mbit * 1e6 / 8 / size), mbit=mbit) for size in sizes)
     (folder / "sub.log").write_text(log)
@@ -109,7 +108,7 @@ def built(runs: Path) -> Path:
 
 @pytest.fixture
 def copied(built: Path, tmp_path: Path) -> Callable[[str, str, str], Path]:
-    """A function that copies the site, and then replaces a text in one file of the copy."""
+    """Copy the site, and then replace a text in one file of the copy."""
 
     def copy(name: str, old: str, new: str) -> Path:
         site = tmp_path / "copy"
@@ -236,7 +235,7 @@ def test_page_of_a_history_links_to_the_feed_of_its_changes(built: Path) -> None
 
 
 def feeds_after(root: Path, releases: int) -> dict[str, bytes]:
-    """Return the feeds of a site with ``releases`` releases. Release 1.5 and all later releases are 20 % slower than the earlier releases."""
+    """Release 1.5 and all later releases are 20 % slower than the earlier releases."""
     for release, repetition in product(range(releases), range(6)):
         folder = root / "data" / f"1.{release}" / f"{repetition:02d}"
         if not folder.exists():
@@ -343,7 +342,7 @@ def test_requirements_without_a_name_are_published_unchanged(tmp_path: Path) -> 
 
 
 def raw_log(site: Path, log: str) -> Path:
-    """Return the file with the compressed text of a log. The page of the log links to this file."""
+    """Return the file to which the page of the log links."""
     run, _, name = log.rpartition("/")
     page = site / f"{log_document('logs', run, name)}.html"
     return site / str(re.findall(r"raw/\w{2}/\w{64}\.gz", page.read_text(encoding="utf-8"))[0])

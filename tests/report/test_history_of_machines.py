@@ -22,7 +22,7 @@ FIRST, SECOND, UNKNOWN = "host-087119", "host-000000", "host-nowhere"
 
 @pytest.fixture
 def data(tmp_path: Path, checkout: Path) -> Path:
-    """The ids of two machines with the same stated hardware."""
+    """The two machines have the same stated hardware."""
     hosts = tmp_path / "hosts"
     hosts.mkdir()
     known = read_host(checkout / f"data/hosts/{FIRST}.toml")
@@ -32,7 +32,7 @@ def data(tmp_path: Path, checkout: Path) -> Path:
 
 
 def measure(data: Path, checkout: Path, release: str, day: int, *machines: str | None) -> None:
-    """Add a release with a run on each of these machines. Each run is a copy of a run of perftest 0.1.0."""
+    """Add a release with a run on each machine. Each run is a copy of a run of perftest 0.1.0."""
     for place, machine in enumerate(machines):
         folder = data / release / str(place) / RUN
         shutil.copytree(checkout / "data/perftest/0.1.0" / RUN, folder)

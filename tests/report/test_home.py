@@ -46,11 +46,9 @@ class Measured(msgspec.Struct, frozen=True):
     hosts: tuple[str | None, ...] = (None,)
 
     def latency(self, *values: float, statistic: str = "p50", size: int = 64) -> list[ResultRow]:
-        """Return numbers of a latency test, one run for each value."""
         return self._results("latency", "latency", statistic, size, values)
 
     def rate(self, *values: float, metric: str = "goodput", size: int = 64) -> list[ResultRow]:
-        """Return numbers of a throughput test, one run for each value."""
         return self._results("throughput", metric, "mean", size, values)
 
     def _results(self, test: str, metric: str, statistic: str, size: int, values: Sequence[float]) -> list[ResultRow]:
@@ -97,19 +95,16 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 def a_view(*results: Iterable[ResultRow], hosts: dict[str, Host] | None = None) -> View:
-    """Return a view of all ``results``."""
     everything = [result for some in results for result in some]
     runs = {result.run.run: result.run for result in everything}
     return View({name: [one for one in everything if one.run.run == name] for name in runs}, runs, [], [], hosts or {})
 
 
 def machines_of(*results: Iterable[ResultRow]) -> list[HomeMachine]:
-    """Return the machines that the home page has for ``results``."""
     return machines(system_series(a_view(*results), PageIndex()))
 
 
 def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 64, *, polling: bool = False) -> Choice | None:
-    """Return the transport that is chosen for a criterion on a machine."""
     table = choices(found)
     assert table
     columns = [column for column in table.columns if column.reach == reach and column.is_polling is polling]
@@ -123,12 +118,10 @@ def named(choice: Choice | None) -> tuple[str, list[str]]:
 
 
 def shown(*results: Iterable[ResultRow], hosts: dict[str, Host] | None = None) -> str:
-    """The machines of the home page as HTML."""
     return str(machines_at_home(a_view(*results, hosts=hosts), PageIndex(), Links("logs"), "x"))
 
 
 def words_of(html: str) -> str:
-    """Return the text of HTML, with single spaces."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
@@ -204,7 +197,7 @@ def test_fastest_polling_transport_and_fastest_sleeping_transport_are_named_sepa
 
 
 def resources(of: Sequence[ResultRow], processors: float, switches: int) -> list[ResultRow]:
-    """Return the results with resources. Each run has 2000 messages in one second. ``processors`` and ``switches`` are sums over both sides."""
+    """Each run has 2000 messages in one second. ``processors`` and ``switches`` are sums over both sides."""
     counts = {"duration": 1e9, "cpu_time": processors / 2 * 1e9, "context_switches": switches / 2}
     counted = [
         msgspec.structs.replace(one, scope="resources", side=side, metric=metric, statistic="total", value=value, samples=None)
@@ -238,7 +231,6 @@ def test_note_does_not_state_that_a_polling_transport_spins_by_default() -> None
 
 
 def of_release(release: str, began: str, found: Sequence[ResultRow], campaign: str) -> list[ResultRow]:
-    """Return copies of these numbers that belong to another release and another campaign."""
     changes = {"release": release, "system_version": release, "start_time": began, "campaign": campaign}
     return [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, run=f"{release}/{one.run.run}", **changes)) for one in found]
 
@@ -297,7 +289,6 @@ def test_single_system_shows_its_transport_with_the_most_numbers_and_links_to_th
 
 @pytest.fixture
 def site_of_many() -> str:
-    """A machine with eight systems and two sizes."""
     return shown(*(library(f"Lib {name}", name).latency(*SIX, size=at) for name in "abcdefgh" for at in (64, 1024)))
 
 
@@ -323,7 +314,7 @@ NNG_TCP = (3168255.0, 4337663.0, 3452927.0, 8343551.0, 5332991.0, 6107135.0)
 
 
 def with_tail(one: Measured, *tail: float, size: int = 64) -> list[ResultRow]:
-    """Return numbers of a latency test with six runs: medians that form one group, and the 99th percentiles ``tail``."""
+    """Add the 99th percentiles ``tail`` to six medians that form one group."""
     return [*one.latency(*SIX, size=size), *one.latency(*tail, statistic="p99", size=size)]
 
 
@@ -497,13 +488,11 @@ def test_each_number_of_the_table_links_to_its_log_line() -> None:
 
 
 def drawings(html: str) -> dict[str, str]:
-    """Return the drawing of each panel, by the name of the panel."""
     found = re.findall(r'<svg class="tl-svg".*?</svg>', html, re.DOTALL)
     return {str(re.search(r"<title[^>]*>([^:]*):", one)[1]): one for one in found}  # type: ignore[index]  # each has a title
 
 
 def library(name: str, transport: str, **others: str) -> Measured:
-    """A transport of a library."""
     return msgspec.convert({"transport": transport, "system": name, **others}, Measured)
 
 

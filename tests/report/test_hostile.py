@@ -48,14 +48,13 @@ def built(folder: Path, texts: Sequence[str], runs_of: RunsOf) -> Path:
 
 
 def parsed(site: Path) -> Iterator[tuple[str, Element]]:
-    """Return the pages of a site. Each page has its name and its root element."""
     for path in sorted(site.rglob("*.html")):
         if "_static" not in path.parts:
             yield path.relative_to(site).as_posix(), html5lib.parse(path.read_text(encoding="utf-8"), namespaceHTMLElements=False)
 
 
 def shape(page: Element) -> tuple[object, ...]:
-    """Return the elements of a page, and the names of their attributes. The texts on a page must not change this result."""
+    """The texts on a page must not change this result."""
     return tuple(_shape_of(element) for element in _elements(page) if element.get("class") != "tl-control")
 
 
@@ -67,7 +66,7 @@ def _shape_of(element: Element) -> tuple[object, ...]:
 
 
 def _elements(page: Element) -> Iterator[Element]:
-    """Yield each element. Words of shell scripts are left out, because their colours depend on the words."""
+    """Words of shell scripts are left out, because their colours depend on the words."""
     yield page
     for child in page:
         if not callable(child.tag) and not (page.tag == "pre" and child.tag == "span"):

@@ -43,7 +43,7 @@ SECRETS = (
 
 
 def write_runs(root: Path) -> None:
-    """Write runs with secrets in a note of the log, in an unknown line, and in each open field of manifest and host file."""
+    """Secrets are in a note of the log, in an unknown line, and in each open field of manifest and host file."""
     *lines, end = NATIVE.read_text().splitlines()
     said = [f'note text="{key} {value}"'.replace("\\", "\\\\") for key, value in SAID.items()]
     native = "\n".join([*lines, *said, "a line by acmeline that nobody knows", end, ""]).encode()
@@ -72,7 +72,7 @@ def write_runs(root: Path) -> None:
 
 
 def texts(site: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file that is not part of the theme. Parquet tables are converted to text."""
+    """Leave out the files of the theme. Parquet tables are converted to text."""
     for path in (path for path in site.rglob("*") if path.is_file() and path.suffix not in (".woff2", ".ttf")):
         name = path.relative_to(site).as_posix()
         yield name, name

@@ -13,7 +13,6 @@ FORMATS = Path(__file__).parent.parent / "formats"
 
 
 def figures(log: str) -> list[Figure]:
-    """The figures of a sample log."""
     return [figure for _, figure in interval_figures(view_of(load_logs([FORMATS / log])).interval_series())]
 
 

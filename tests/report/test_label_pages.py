@@ -41,7 +41,6 @@ LATENCY = (Path(__file__).parent.parent / "formats/native/latency-udp.log").read
 
 
 def add(root: Path, run: str, system: str = "S", transport: str = "udp", release: str | None = None, **labels: str) -> None:
-    """Write a run of a ping-pong test with ``labels``."""
     log = LATENCY.replace("transport=udp", f"transport={transport}")
     folder = root / run
     folder.mkdir(parents=True)
@@ -65,7 +64,6 @@ def view(tmp_path: Path) -> View:
 
 
 def documents(view: View, *fields: str) -> dict[str, list[tuple[str, str]]]:
-    """The pages of each group: document and title."""
     return {group.title: [(page.document, page.title) for page in group.pages] for group in page_groups(view, fields)}
 
 

@@ -11,14 +11,12 @@ from tacholog.view.series import Series, labels_among, series_of
 
 
 def results(version: str, **conditions: object) -> list[ResultRow]:
-    """A median latency of 64 bytes."""
     run = RunRow(run=f"{version}/{conditions}", system="X", system_version=version, host="desk", release=version)
     stated = Conditions(basis="rtt", definition="ours", load_mode="closed", **conditions)  # type: ignore[arg-type]
     return [ResultRow(run=run, log="a", test="latency", payload_bytes=64, metric="latency", statistic="p50", value=1.0, conditions=stated)]
 
 
 def series(*each: list[ResultRow]) -> list[tuple[str, Series]]:
-    """Series with labels as on a page of several transports."""
     return [("X", one) for found in each for one in series_of(found)]
 
 

@@ -43,19 +43,16 @@ RATES = (10.0, 30.0, 60.0, None)  # Offered rates in frames per second, and the 
 
 
 def twice(names: Iterable[object]) -> list[object]:
-    """Return the names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 
 @pytest.fixture(scope="module")
 def data() -> Dataset:
-    """All runs of the checkout."""
     return load([ROOT / "data"])
 
 
 @pytest.fixture(scope="module")
 def view(data: Dataset) -> View:
-    """All runs of the checkout as pages see them."""
     return view_of(data)
 
 
@@ -71,7 +68,7 @@ def reports(data: Dataset, view: View) -> dict[tuple[str, str, str], Comparison]
 
 @pytest.fixture(scope="module")
 def offered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs of two releases. Each release has runs at three offered rates and at the maximum rate, as in an issue about video frames."""
+    """Each of two releases has runs at three offered rates and at the maximum rate, as in an issue about video frames."""
     root = tmp_path_factory.mktemp("offered")
     for release in ("1.0", "1.1"):
         for rate in RATES:
@@ -166,7 +163,7 @@ def test_no_two_series_rows_or_records_of_a_sample_log_share_a_name(path: Path) 
 
 
 def names_that_parse_prints(path: Path, view: View) -> dict[tuple[str, object], list[str]]:
-    """Return the names of records that ``parse`` prints, for each test and size. A repeated name of one record is listed once."""
+    """Return the names for each test and size. A repeated name of one record is listed once."""
     facts = [fact for fact in view.summaries() if fact.metric in ("latency", "goodput", "message_rate", "messages_received")]
     printed = CliRunner().invoke(parse, [str(path)]).stdout
     names: dict[tuple[str, int], set[str]] = {}

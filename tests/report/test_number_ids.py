@@ -34,7 +34,7 @@ OF_LINE = {LINE: 10_000.0, f"{LINE}~2": 9_000.0, f"{LINE}~3": 8_000.0, f"{LINE}~
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
-    """Runs of eCAL and of RTI. Only the tables of eCAL have rows of four numbers with the same name."""
+    """Only the tables of eCAL have rows of four numbers with the same name."""
     root = tmp_path_factory.mktemp("data")
     shutil.copytree(checkout / "data/ecal", root / "ecal")
     shutil.copytree(checkout / "data/rti/custom-type", root / "rti")
@@ -44,13 +44,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def data(folder: Path) -> Dataset:
-    """The dataset of the folder."""
     return load([folder])
 
 
 @pytest.fixture(scope="module")
 def built(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of the folder."""
     place = tmp_path_factory.mktemp("site")
     return build_site([folder], place / "site", place / "work").parent
 

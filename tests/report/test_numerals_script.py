@@ -34,7 +34,6 @@ Write = Callable[[list[float], list[list[object]] | None], list[str]]
 
 @pytest.fixture(scope="module")
 def write() -> Iterator[Write]:
-    """A function that returns values as the script writes them. One process writes all values."""
     node = shutil.which("node")
     if node is None:
         leave_out("no node found; the pages' tests run the script in a browser")

@@ -40,7 +40,7 @@ def add(root: Path, system: str, **stated: object) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of systems that have the names of files and folders of a site."""
+    """The systems have the names of files and folders of a site."""
     root = tmp_path_factory.mktemp("names")
     for number, system in enumerate(SYSTEMS):
         for release in "12":

@@ -118,7 +118,6 @@ def test_page_describes_the_first_of_many_machines(tmp_path: Path) -> None:
 
 
 def build_two_releases(folder: Path) -> Path:
-    """Build a site of two releases, and return it."""
     add(folder / "data", "old", "1", FIRST)
     add(folder / "data", "new", "2", SECOND)
     return build_site([folder / "data"], folder / "site", folder / "work").parent
@@ -126,7 +125,6 @@ def build_two_releases(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of two releases."""
     return build_two_releases(tmp_path_factory.mktemp("portions"))
 
 

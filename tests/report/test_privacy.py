@@ -41,7 +41,6 @@ SAID = (
 
 
 def redact(*lines: str, privacy: Privacy | None = None) -> list[str]:
-    """The lines of a run as they are shown."""
     names = KnownNames(privacy or Privacy(), {})
     for line in lines:
         names.add(names.found_in([line]))
@@ -214,7 +213,7 @@ def test_window_title_is_not_shown() -> None:
 
 
 def write_telling_run(root: Path) -> None:
-    """Write own runs with secrets in every field: names of folders, files and machines, logs, manifests, host files."""
+    """The secrets are in names of folders, files and machines, in logs, manifests and host files."""
     lines = NATIVE.read_text().splitlines(keepends=True)
     log = "".join([*lines[:3], *(f"{line}\n" for line in SAID), *lines[3:]]).encode()
     for name, content in (("plain.log", log), ("buildbox-07.log", gzip.compress(log))):
@@ -237,7 +236,7 @@ def write_telling_run(root: Path) -> None:
 
 
 def texts(site: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file of a site. Parquet tables are converted to text."""
+    """Parquet tables are converted to text."""
     for path in (path for path in site.rglob("*") if path.is_file()):
         yield f"name {path}", path.relative_to(site).as_posix()
         content = content_of(path)

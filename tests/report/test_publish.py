@@ -21,7 +21,6 @@ from tacholog.site.stamp import STAMP, write_stamp
 
 
 def built(folder: Path, **pages: str) -> Path:
-    """A finished site of a few pages."""
     folder.mkdir()
     for name, text in {"index": "home", **pages}.items():
         path = folder / f"{name.replace('__', '/')}.html"
@@ -63,7 +62,6 @@ def test_address_that_no_longer_exists_leads_to_the_last_version_that_had_this_p
 
 
 def with_raw_log(site: Path, text: str) -> str:
-    """Add a page with a link to a raw log to a finished site. Returns the address of the log."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     address = f"raw/{digest[:2]}/{digest}.gz"
     (site / address).parent.mkdir(parents=True)
@@ -393,7 +391,6 @@ def test_branch_keeps_its_older_versions_and_the_working_tree_is_unchanged(tmp_p
 
 
 def repository_without_origin(folder: Path) -> Path:
-    """A repository with one commit."""
     repository = folder / "repository"
     repository.mkdir()
     git(repository, "init", "-q", "-b", "main")

@@ -66,7 +66,6 @@ print(step, served.count("old"), served.count("new"), served.count("broken"))
 
 
 def site(folder: Path, **pages: str) -> Path:
-    """A finished site of a few pages."""
     for name, text in {"index": f"home of {folder.name}", **pages}.items():
         path = folder / f"{name.replace('__', '/')}.html"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -60,7 +60,6 @@ def one(
 
 
 def best(*members: SystemSeries) -> list[str]:
-    """The best transports at 64 bytes."""
     ((group, found),) = groups(members).items()
     return [found[index].transport for index in sorted(leaders({at: group.cells(each)[64] for at, each in enumerate(found)}))]
 
@@ -91,7 +90,6 @@ def test_best_value_is_highlighted_only_if_all_best_transports_have_six_runs() -
 
 
 def under(member: SystemSeries, **conditions: Any) -> SystemSeries:  # noqa: ANN401 - any condition
-    """Return the series with other conditions."""
     stated = msgspec.structs.replace(member.series.results[0].conditions, **conditions)
     (series,) = series_of([msgspec.structs.replace(result, conditions=stated) for result in member.series.results])
     return msgspec.structs.replace(member, series=series)
@@ -193,14 +191,13 @@ def test_rows_beyond_the_limit_of_a_page_are_on_another_page_without_a_highlight
 
 
 def the_group(member: SystemSeries) -> Group:
-    """Return the group in which a series is ranked."""
     found = group_of(member)
     assert found
     return found
 
 
 def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", began: str = "2026-01-01") -> SystemSeries:
-    """A series of a release and a campaign at 64 bytes, one run for each value."""
+    """The messages have 64 bytes, and each value is a run."""
     made = one(transport, *values_ns)
     changes = {"release": "1", "system_version": "1", "start_time": began, "campaign": name, "build": build}
     results = [
@@ -212,7 +209,7 @@ def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", b
 
 
 def shown(*members: SystemSeries, document: str = "rankings", overflow: Callable[[str, Html], Html] | None = None) -> str:
-    """Return a page that ranks these series. ``document`` is the name of the page; by default it is the page of medians by size."""
+    """``document`` is the name of the page; by default it is the page of medians by size."""
     results = [result for each in members for result in each.series.results]
     runs = {result.run.run: result.run for result in results}
     view = View({run: [result for result in results if result.run.run == run] for run in runs}, runs, [], [], {})
@@ -222,12 +219,10 @@ def shown(*members: SystemSeries, document: str = "rankings", overflow: Callable
 
 
 def text_of(html: str) -> str:
-    """Return the visible text. Each sequence of blanks is replaced by one space."""
     return " ".join(re.sub("<[^>]*>", " ", html).split())
 
 
 def rows(html: str) -> list[list[str]]:
-    """Return the transports of each machine."""
     return [re.findall(r'<th scope="row"[^>]*><strong>X, ([^<]+)', table) for table in html.split("<thead>")[1:]]
 
 
@@ -244,7 +239,6 @@ def test_winner_is_named_only_among_runs_of_one_campaign() -> None:
 
 
 def control(member: SystemSeries) -> SystemSeries:
-    """Return the same series with its runs marked as controls."""
     results = [
         msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, run=f"control/{result.run.run}", labels='{"control": "yes"}'))
         for result in member.series.results
@@ -437,12 +431,11 @@ def test_overview_shows_only_the_newest_release_of_a_transport() -> None:
 
 
 def run(result: ResultRow, version: str, start_time: str) -> RunRow:
-    """Return a copy of the run of this result. The copy has this version and this start time."""
     return msgspec.structs.replace(result.run, system_version=version, start_time=start_time)
 
 
 def released(release: str, began: str | None, value_ns: float, table: str = "") -> SystemSeries:
-    """Return a series of one run of this release. ``began`` is the start time of the run; a run without a start time is a published run."""
+    """``began`` is the start time of the run; a run without a start time is a published run."""
     (result,) = one("a", value_ns).series.results
     changes = {"run": f"{release}/{began}{table}", "release": release, "system_version": release, "start_time": began, "published": began is None}
     run = msgspec.structs.replace(result.run, **changes)
@@ -510,7 +503,6 @@ def test_best_number_states_its_release_and_also_its_version_if_the_release_does
 
 
 def overview_of(members: Sequence[SystemSeries]) -> str:
-    """The HTML of the table of systems."""
     results = [msgspec.structs.replace(result, line=1) for one in members for result in one.series.results]
     runs = {result.run.run: result.run for result in results}
     view = View({name: [result for result in results if result.run.run == name] for name in runs}, runs, [], [], {})
@@ -588,7 +580,7 @@ def test_release_that_copied_bytes_is_not_ranked_if_the_newest_release_hands_ove
 
 
 def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
-    """Return a zero-copy latency of a release. ``marks`` are its quality marks, for example that only a reference was handed over."""
+    """``marks`` are quality marks, for example that only a reference was handed over."""
     (result,) = one("a", value_ns, marks=marks).series.results
     run = msgspec.structs.replace(result.run, run=release, release=release, system_version=release, published=True)
     return [msgspec.structs.replace(result, run=run)]

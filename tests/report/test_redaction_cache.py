@@ -26,13 +26,12 @@ SHOWN = Privacy(free_text="show")
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A separate cache for this test."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 def add(root: Path, run: str, text: str, **manifest: object) -> None:
-    """Add a run of Tacholog's own tool. Its log ends with ``text``."""
+    """The log of Tacholog's own tool ends with ``text``."""
     folder = root / run
     folder.mkdir(parents=True)
     log = NATIVE.read_text() + text
@@ -116,7 +115,6 @@ def test_name_with_an_invalid_utf_8_byte_is_replaced_and_cached(tmp_path: Path, 
 
 
 def manifests(root: Path, to: Path) -> dict[str, Manifest]:
-    """Return the published manifest of each run."""
     data = redacted(load([root]), SHOWN, to)
     return {run: msgspec.json.decode(text, type=Manifest) for run, text in zip(data.runs["run"], data.runs["manifest"], strict=True)}
 

@@ -34,10 +34,7 @@ RUN = "latency-shm/01"
 
 
 def release(root: Path, checkout: Path, label: str, day: int, **changes: object) -> None:
-    """Add a release. It is a recorded run of perftest 0.1.0 with another label and day.
-
-    ``run`` is the folder of this run.
-    """
+    """The run is a recorded run of perftest 0.1.0 with another label and day. ``run`` is the folder of this run."""
     run = str(changes.pop("run", RUN))
     folder = root / label / run
     shutil.copytree(checkout / "data/perftest/0.1.0" / run, folder)
@@ -47,7 +44,7 @@ def release(root: Path, checkout: Path, label: str, day: int, **changes: object)
 
 
 def write_releases(root: Path, checkout: Path) -> Path:
-    """Write three releases of one system. The third release was measured on another machine."""
+    """The third of three releases was measured on another machine."""
     (root / "hosts").mkdir(parents=True)
     known = checkout / "data/hosts/host-087119.toml"
     shutil.copy2(known, root / "hosts")
@@ -61,12 +58,11 @@ def write_releases(root: Path, checkout: Path) -> Path:
 
 @pytest.fixture
 def releases(tmp_path: Path, checkout: Path) -> Path:
-    """Three releases of one system. The third release was measured on another machine."""
     return write_releases(tmp_path / "data", checkout)
 
 
 def build(folder: Path, text: str, data: Path, suffix: str = "md") -> tuple[str, str]:
-    """Build a project of one page. Returns the page and the warnings of Sphinx."""
+    """Build a project of one page. Return the page and the warnings of Sphinx."""
     source = folder / "docs"
     source.mkdir()
     heading = "# Ours" if suffix == "md" else "Ours\n===="
@@ -144,7 +140,6 @@ def test_version_of_a_control_is_not_listed_as_a_measured_release(releases: Path
 
 @pytest.fixture(scope="module")
 def site(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of the three releases."""
     folder = tmp_path_factory.mktemp("releases")
     return build_site([write_releases(folder / "data", checkout)], folder / "site", folder / "work").parent
 

@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), p
 
 
 def run(name: str, *notes: str, system: str = "X", published: bool = False, release: str | None = None) -> RunRow:
-    """A run with the remarks ``notes``."""
     manifest = Manifest(system=system, notes=notes, logs=())
     return RunRow(run=name, system=system, published=published, release=release, manifest=msgspec.json.encode(manifest).decode())
 

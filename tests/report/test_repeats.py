@@ -110,7 +110,6 @@ TWO_GROUPS = (581.0, 131.0, 571.0, 140.0, 591.0, 141.0)
 
 
 def runs_of(values: Sequence[float], transport: str | None = None, resolution: float | None = 1.0, statistic: str = "p50") -> Series:
-    """One series with one run for each value, each on a separate line."""
     conditions = Conditions(basis="rtt", transport=transport, definition="ours", load_mode="closed")
     (series,) = series_of(
         ResultRow(
@@ -206,7 +205,7 @@ REDIS = (139647.0, 137471.0, 1483775.0, 124479.0, 131327.0, 128255.0)
 
 
 def members_of(runs: Mapping[str, Sequence[float]]) -> tuple[Group, list[SystemSeries]]:
-    """Return a ranking group, and a series for each transport in it. ``runs`` has the values of the runs of each transport."""
+    """``runs`` has the values of the runs of each transport."""
     ((group, found),) = groups([SystemSeries("X", transport, runs_of(values, transport)) for transport, values in runs.items()]).items()
     return group, found
 

@@ -29,12 +29,10 @@ LATENCY = (LOGS / "latency-udp.log").read_text()  # Its latencies have 737 and 8
 
 
 def add(root: Path, name: str, log: str, system: str = "Tacholog perftest") -> None:
-    """Add a run of one session."""
     add_run(root, name, log, Manifest(system=system, tool="perftest", host="desk", session="one campaign", logs=()))
 
 
 def series_in(root: Path) -> list[Series]:
-    """The series of all runs of a folder."""
     return view_of(load([root])).series()
 
 

@@ -21,7 +21,6 @@ SHORT_S = "0.02"
 
 
 def own_runs() -> dict[Path, Manifest]:
-    """All own runs of this project's perftest."""
     runs = {path: read_manifest(path) for path in sorted(DATA.glob("**/run.toml"))}
     return {path: manifest for path, manifest in runs.items() if not manifest.published and manifest.tool == "perftest"}
 
@@ -35,7 +34,7 @@ def own_scripts() -> dict[str, Path]:
 
 
 def body(manifest: Manifest, run: str) -> str:
-    """Return the commands in the script of a run. The script gets no list of sizes, because the commands of perftest state their sizes."""
+    """The script gets no list of sizes, because the commands of perftest state their sizes."""
     return (shell_script(manifest, run, []) or "").partition("set -eu")[2]
 
 
@@ -67,9 +66,10 @@ def test_script_of_each_own_run_requests_the_results_of_its_log() -> None:
 
 
 def of_own_transports() -> list[Path]:
-    """Return the runs whose scripts work with any build of perftest. Runs of middleware are left out, because a build may lack its libraries.
+    """Return the runs whose scripts work with any build of perftest.
 
-    The nightly tests use all of these scripts. Other tests use a script only if it has an option or a value that no earlier script has.
+    Runs of middleware are left out, because a build may lack its libraries. The nightly tests use all of these scripts. Other tests use a script only
+    if it has an option or a value that no earlier script has.
     """
     paths = [path for path in own_scripts().values() if not {"middleware", "brokers"} & {*path.parts}]
     words = [{*re.findall(r"--\S+ [a-z+-]+|--\S+", body(read_manifest(path), ""))} for path in paths]
@@ -98,7 +98,7 @@ def test_script_of_an_own_run_measures_the_same_results(path: Path, perftest: Pa
 
 
 def ran(folder: Path, *commands: Command) -> subprocess.CompletedProcess[str]:
-    """Run the script of ``commands`` in a folder. The PATH has programs with odd names that print their name and arguments."""
+    """The PATH has programs with odd names that print their name and arguments."""
     for name in ("if", "done", "a=b", "a=64"):
         (folder / name).write_text('#!/bin/sh\nprintf "<%s>" "${0##*/}" "$@"\n')
         (folder / name).chmod(0o755)

@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), p
 
 @pytest.fixture(scope="module")
 def walked(site: Path) -> Walk:
-    """The result of checking all numbers of the small site."""
     return walk(site)
 
 

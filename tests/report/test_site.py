@@ -47,7 +47,6 @@ def pages(site: Path) -> list[Path]:
 
 
 def broken_links(site: Path, read: Reader) -> Iterator[str]:
-    """Yield each broken link within the site, and each link out of it."""
     found = {path: read(path.relative_to(site).as_posix().removesuffix(".html")) for path in pages(site)}
     for path, page in found.items():
         for link in page.links:
@@ -241,7 +240,6 @@ def test_raw_log_of_a_removed_run_is_no_longer_offered(copied: Path) -> None:
 
 
 def raw_log(log: Path) -> str:
-    """Return the file name of a raw log on a site."""
     digest = hashlib.sha256(log.read_bytes()).hexdigest()
     return f"{digest[:2]}/{digest}.gz"
 
@@ -380,7 +378,7 @@ def test_plot_script_exists_once_and_contacts_no_server(site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def built(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of the data, and with the site of this data. Another copy of the folder is beside it, with the name ``as-it-was``."""
+    """The folder has a copy of the data, and the site of this data. Another copy of the folder is beside it, with the name ``as-it-was``."""
     folder = tmp_path_factory.mktemp("again") / "folder"
     shutil.copytree(data, folder / "data")
     build_site([folder / "data"], folder / "site", folder)

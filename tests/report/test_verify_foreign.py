@@ -32,7 +32,7 @@ KINDS = (
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
-    """A published site without a list of its files. It agrees with its logs."""
+    """The site has no list of its files. It agrees with its logs."""
     folder = tmp_path_factory.mktemp("published")
     shutil.copytree(checkout / "data/rti/custom-type", folder / "data/rti")
     publish(build_site([folder / "data"], folder / "site", folder / "work").parent, folder / "public", "1")
@@ -46,7 +46,6 @@ def site(published: Path, tmp_path: Path) -> Path:
 
 
 def verified(site: Path) -> tuple[int, str]:
-    """Return the exit code of the command, and its output."""
     done = run_tacholog("verify", site, "--limit", "0")
     return done.returncode, (done.stdout + done.stderr).decode()
 

@@ -29,7 +29,7 @@ RESULTS = "data/results.parquet"
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A published site with two versions. Only the older version has the system Gone, but the downloads of this system keep their addresses."""
+    """Only the older of two versions has the system Gone, but the downloads of this system keep their addresses."""
     folder = tmp_path_factory.mktemp("published")
     data = write_runs(folder / "data")
     add_run(data, "gone", NATIVE.read_text(), Manifest(system="Gone", tool="perftest", host="desk", logs=()))

@@ -26,7 +26,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> View:
 
 
 def is_selected(result: ResultRow, selection: Selection) -> bool:
-    """Return whether a selection includes a number. This is a second, simple implementation."""
+    """This is a second, simple implementation of the selection."""
     given = {name: getattr(result.run, name) for name in ("system", "host", "run", "release")}
     given |= {"transport": result.conditions.transport, "test": result.test}
     asked = {name: getattr(selection, name) for name in given if getattr(selection, name) is not None}

@@ -142,7 +142,7 @@ def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
 
 
 def sizes_shown(metric: str, unit: str) -> list[float]:
-    """Return the size of a unit, in units of the schema. For a number without a unit, the sizes of all units are returned."""
+    """The sizes are in units of the schema. For a number without a unit, the sizes of all units are returned."""
     of = METRICS[metric].unit
     steps = {str(sign): float(str(size)) for sign, size in steps_of(of)} | {unit_shown(of).sign: unit_shown(of).size}
     if metric == "duration":
@@ -151,7 +151,7 @@ def sizes_shown(metric: str, unit: str) -> list[float]:
 
 
 def says(line: str, shown: Numeral, metric: str) -> bool:
-    """Return whether the line contains the shown number. Each number of the line is first converted to the shown unit and rounded."""
+    """Each number of the line is first converted to the shown unit and rounded."""
     scales = _SCALES.get(METRICS[metric].unit, (1.0,))
     for printed in _PRINTED.findall(line):
         value = float(printed.replace(",", ""))
@@ -189,7 +189,6 @@ class Walk(NamedTuple):
 
 
 def walk(site: Path) -> Walk:
-    """Check each number of a site."""
     linked, named, wrong = 0, Counter[str](), list[str]()
     for one in numerals(site):
         there = target(site, one.page, one.href) if one.href else None

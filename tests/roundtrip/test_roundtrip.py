@@ -33,10 +33,10 @@ TESTS = {
 
 @functools.cache
 def transports() -> list[str]:
-    """Return three transports of Tacholog; in the nightly run, return all transports whose two sides can be run by one command.
+    """Return three transports; in the nightly run, all transports whose two sides can be run by one command.
 
-    Transports of middleware are tested in bench/tests, and not here: the form of a log does not depend on the transport. On a busy machine, some
-    libraries lose messages, and this would end such a short run.
+    Transports of middleware are tested in bench/tests: the form of a log does not depend on the transport. On a busy machine, some libraries lose
+    messages, and this would end such a short run.
     """
     if not NIGHTLY or PERFTEST is None:
         return ["shm", "mock", "udp"]
@@ -54,7 +54,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def run(perftest: Path, tmp_path: Path) -> Callable[..., Log]:
-    """Return a function that runs perftest briefly with the given options, and returns the log."""
+    """Run perftest briefly with the given options, and return the log."""
 
     def log_of(*options: str) -> Log:
         path = tmp_path / "native.log"
@@ -67,7 +67,7 @@ def run(perftest: Path, tmp_path: Path) -> Callable[..., Log]:
 
 
 def summaries(log: Log) -> list[Record]:
-    """Return the summary records of messages. Summary records of processor time are left out."""
+    """Leave out the summary records of processor time."""
     return [record for record in log.records if record.scope == "summary" and record.number("cpu_per_message", "mean") is None]
 
 

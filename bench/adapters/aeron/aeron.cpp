@@ -45,15 +45,15 @@ Facts library_facts() {
     return facts_of_library("Aeron", ::aeron_version_text());
 }
 
-/// Returns the number of a topic's stream. Within one run, each stream needs a number of its own. Two runs may use the
-/// same number, because each run has a driver of its own.
+/// Within one run, each stream needs a number of its own. Two runs may use the same number, because each run has a
+/// driver of its own.
 std::int32_t stream_of(const Topic& topic) {
     constexpr std::uint64_t positive = 0x7fffffff;
     return static_cast<std::int32_t>(name_hash(topic.channel) & positive);
 }
 
-/// Aeron's idle strategy for sides that may sleep. It first spins a few times, then yields the CPU a few times, and
-/// then sleeps. The sleeps become longer, up to 1 ms.
+/// An idle strategy for sides that may sleep. It first spins a few times, then yields the CPU a few times, and then
+/// sleeps. The sleeps become longer, up to 1 ms.
 class Backoff {
 public:
     Backoff() {
@@ -72,7 +72,6 @@ private:
     void* state_ = nullptr;
 };
 
-/// Repeats the attempt until it succeeds or fails, for at most `patience`.
 template <class Attempt>
 auto attempt_until(Patience patience, Waiting waiting, Backoff& backoff, Attempt&& attempt) -> decltype(attempt()) {
     auto made = attempt();
@@ -94,8 +93,7 @@ public:
           client_(std::move(client)) {
         message_.reserve(topic.max_bytes);
     }
-    /// Sends an empty message to tell the subscriber that this publisher leaves. The driver would report it only
-    /// seconds later.
+    /// An empty message tells the subscriber that this publisher leaves. The driver would report it only seconds later.
     ~AeronPublisher() override {
         if (publication_ == nullptr) return;
         constexpr Patience longest{200};
@@ -126,8 +124,7 @@ public:
     Facts facts() const override { return library_facts(); }
 
 private:
-    /// Loans a place in the ring. Loans a separate buffer instead if the ring is full, or if the message has several
-    /// fragments.
+    /// Loans a place in the ring, or a separate buffer if the ring is full or if the message has several fragments.
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
         if (claims_ && bytes <= most_claimed_ &&
             ::aeron_exclusive_publication_try_claim(publication_, bytes, &claim_) >= 0) {
@@ -167,7 +164,7 @@ private:
     bool claims_;
     std::shared_ptr<Client> client_;
     aeron_exclusive_publication_t* publication_ = nullptr;
-    std::size_t most_claimed_ = 0;  ///< the size of the largest message that fits into one fragment
+    std::size_t most_claimed_ = 0;  ///< the largest message that fits into one fragment
     aeron_buffer_claim_t claim_{};
     bool is_claimed_ = false;
     Backoff backoff_;
@@ -196,7 +193,7 @@ public:
                           [&] { return ::aeron_async_add_subscription_poll(&subscription_, adding); });
     }
 
-    /// Stores the address of the subscriber's socket, with the port that the kernel has chosen.
+    /// The kernel has chosen the port of the endpoint.
     Result<void> learn_endpoint() {
         std::array<char, 128> text{};
         const auto done = until_done("learn the port of " + channel_, [&] {
@@ -257,8 +254,8 @@ private:
     }
 
     /// Called when a message is complete. A message of one fragment is copied, because it is still in the ring and may
-    /// be overwritten after this call. A message of several fragments is not copied: it stays in the assembler's buffer
-    /// until the next poll.
+    /// be overwritten after this call. A message of several fragments stays in the assembler's buffer until the next
+    /// poll.
     static aeron_controlled_fragment_handler_action_t keep(void* self, const std::uint8_t* bytes, std::size_t length,
                                                            aeron_header_t*) {
         auto& subscriber = *static_cast<AeronSubscriber*>(self);
@@ -339,8 +336,7 @@ Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
     return MediaDriver::start(TACHOLOG_AERON_DRIVER, driver_options(plan.settings));
 }
 
-/// Checks the window against the kernel's limits. The driver would get smaller socket buffers than requested, and then
-/// reject the window.
+/// The driver would get smaller socket buffers than requested, and then reject the window.
 Result<void> ready_udp(const RunPlan& plan) {
     for (const std::string limit : {"rmem_max", "wmem_max"}) {
         std::ifstream file{"/proc/sys/net/core/" + limit};

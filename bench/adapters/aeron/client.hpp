@@ -22,7 +22,7 @@ inline Error aeron_error(const std::string& operation) {
     return Error{operation + ": Aeron: " + text};
 }
 
-/// Calls `poll` until it returns 1 (done) or -1 (failed).
+/// `poll` returns 1 (done) or -1 (failed).
 template <class Poll>
 Result<void> until_done(const std::string& operation, Poll&& poll) {
     constexpr Nanoseconds nap_ns = 200'000;
@@ -39,7 +39,6 @@ Result<void> until_done(const std::string& operation, Poll&& poll) {
 /// alive.
 class Client {
 public:
-    /// Returns the client of the driver that uses this folder.
     static Result<std::shared_ptr<Client>> of(const std::string& folder) {
         static std::mutex mutex;
         static std::weak_ptr<Client> present;

@@ -67,7 +67,7 @@ private:
         return ::fstat(folder.get(), &facts) == 0 && facts.st_uid == ::geteuid();
     }
 
-    /// Removes unlocked folders of this user. An empty one is kept, because it may be new and not locked yet.
+    /// Removes only unlocked folders of this user. An empty one is kept, because it may be new and not locked yet.
     static void remove_abandoned() {
         std::error_code ignored;
         for (const auto& entry : std::filesystem::directory_iterator{parent(), ignored}) {

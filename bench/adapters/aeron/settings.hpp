@@ -131,7 +131,6 @@ constexpr std::size_t most_bytes_of(std::uint64_t term_bytes) {
     return std::min(term_bytes / 8, most);
 }
 
-/// The settings that are properties of the media driver.
 inline std::vector<std::string> driver_options(const Settings& given) {
     std::vector<std::string> options;
     const std::string mode = value_of(given, "threading");
@@ -147,7 +146,6 @@ inline std::vector<std::string> driver_options(const Settings& given) {
     return options;
 }
 
-/// Returns the settings of the publisher's channel, as parameters for the address of the channel.
 inline std::string publisher_parameters(const Settings& given) {
     std::string text;
     if (value_of(given, "term-length") != "library") text += "|term-length=" + value_of(given, "term-length");
@@ -155,7 +153,7 @@ inline std::string publisher_parameters(const Settings& given) {
     return text;
 }
 
-/// The settings that are parameters of UDP sockets, the same at both ends.
+/// Both ends must use the same parameters.
 inline std::string socket_parameters(const Settings& given) {
     const std::string window = value_of(given, "window");
     if (window == "library") return "";

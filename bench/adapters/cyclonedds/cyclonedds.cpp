@@ -24,8 +24,8 @@ namespace {
 
 using namespace cyclonedds;
 
-/// Checks the two allowed words. If the setting listed them as its values instead, the tests over all transports would
-/// use both, and would send more messages at once than best effort can deliver.
+/// Accepts two words. If the setting listed them as its values instead, the tests over all transports would use both,
+/// and would send more messages at once than best effort can deliver.
 Result<void> reliability_word(std::string_view value) {
     if (value == "reliable" || value == "best-effort") return {};
     return Error{"neither reliable nor best-effort"};

@@ -17,8 +17,8 @@
 
 namespace tacholog::cyclonedds {
 
-/// Returns one word of a type description, put together from its parts. The adapter describes its types itself: they
-/// are small, and the generator of the library (idlc) needs a C compiler.
+/// One word of a type description. The adapter describes its types itself: they are small, and the generator of the
+/// library (idlc) needs a C compiler.
 constexpr std::uint32_t operation(auto... parts) {
     return (static_cast<std::uint32_t>(parts) | ...);
 }
@@ -47,7 +47,7 @@ inline std::string configuration(const Topic& topic, const std::string& more) {
     return text + "</Peers></Discovery>" + more + "</Domain></CycloneDDS>";
 }
 
-/// A participant with its topic, in its own domain.
+/// A participant with a topic, in a domain of its own.
 class Participant {
 public:
     Participant() = default;
@@ -57,7 +57,7 @@ public:
         if (domain_ > 0) ::dds_delete(domain_);
     }
 
-    /// `more` is text that is added to the configuration of the domain.
+    /// `more` is added to the configuration of the domain.
     Result<void> open(const Topic& topic, const dds_topic_descriptor_t& type, const std::string& more) {
         static std::atomic<dds_domainid_t> opened{0};
         constexpr dds_domainid_t domains = 230;
@@ -90,7 +90,7 @@ private:
 
 using Qos = std::unique_ptr<dds_qos_t, decltype(&::dds_delete_qos)>;
 
-/// The writer of a publisher, and the number of its matched readers.
+/// A writer that knows the number of its matched readers.
 class Writer {
 public:
     explicit Writer(std::size_t subscribers) : expected_(static_cast<std::uint32_t>(subscribers)) {}
@@ -110,14 +110,14 @@ public:
         return Done::yes;
     }
 
-    /// Returns whether a subscriber is missing.
+    /// Returns true if a subscriber is missing.
     bool left() const {
         dds_publication_matched_status_t status{};
         ::dds_get_publication_matched_status(writer_, &status);
         return status.current_count < expected_;
     }
 
-    /// The same as left(), but checks only at every 64th call, because a check takes time.
+    /// Checks only at every 64th call, because a check takes time.
     bool left_now_and_then() {
         constexpr int sends_a_look = 64;
         return ++sends_ % sends_a_look == 0 && left();

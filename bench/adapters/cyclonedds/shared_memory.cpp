@@ -40,7 +40,6 @@ struct Head {
     std::uint64_t length;
 };
 
-/// The description of the topic's type.
 class FixedType {
 public:
     explicit FixedType(const Topic& topic)
@@ -58,7 +57,7 @@ public:
         if (keyed_) operations_[0] |= operation(DDS_OP_FLAG_KEY, DDS_OP_FLAG_MU);
     }
 
-    /// The result is valid as long as this object exists.
+    /// The descriptor is valid as long as this object exists.
     dds_topic_descriptor_t get() const {
         const std::uint32_t flags = keyed_ ? DDS_TOPIC_FIXED_KEY | DDS_TOPIC_FIXED_KEY_XCDR2 : 0;
         return {.m_size = static_cast<std::uint32_t>(sizeof(Head)) + operations_[6],

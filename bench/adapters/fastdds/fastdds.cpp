@@ -249,7 +249,6 @@ Result<std::unique_ptr<Publisher>> advertise_shm(const Topic& topic, const Endpo
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
-/// Finds a free UDP port.
 Result<Address> free_udp_port(const std::string& host) {
     const auto where = parse_address(host, 0);
     if (!where || where->family() != AF_INET)

@@ -43,8 +43,8 @@ using eprosima::fastrtps::types::ReturnCode_t;
 
 enum class Over { shm, udp };
 
-/// Checks a setting that allows two words. If the setting listed them as its values instead, the tests over all
-/// transports would use both. But the transport guarantees less with the second word than these tests need.
+/// Accepts two words. If the setting listed them as its values instead, the tests over all transports would use both.
+/// But the transport guarantees less with the second word than these tests need.
 template <const char* first, const char* second>
 Result<void> one_of_two(std::string_view value) {
     if (value == first || value == second) return {};
@@ -120,8 +120,8 @@ inline bool is_reliable(const Settings& given) {
     return shares_data(given) || value_of(given, reliability.name) == reliable;
 }
 
-/// A loaned message. It lies in the history, where all slots have the same size, independent of the message size. With
-/// data sharing, slots are only aligned to 4 bytes.
+/// A loaned message in the history, where all slots have the same size. With data sharing, slots are only aligned to 4
+/// bytes.
 struct Slot {
     std::uint32_t bytes;
     std::uint32_t unused;
@@ -243,8 +243,7 @@ inline dds::DomainParticipantQos participant_qos(const Topic& topic, const Meeti
     return qos;
 }
 
-/// Returns the domain of a channel. It is the same on both sides. Other runs rarely use it, so discovery takes little
-/// time.
+/// The domain is the same on both sides. Other runs rarely use it, so discovery takes little time.
 inline std::uint32_t domain_of(const Topic& topic) {
     constexpr std::uint32_t domains = 200;  // with more domains, discovery would need ports above 65535
     std::uint32_t sum = 2166136261U;
@@ -279,7 +278,6 @@ void set_history(Qos& qos, const Topic& topic) {
     }
 }
 
-/// A participant with its topic.
 class Participant {
 public:
     static Result<std::unique_ptr<Participant>> create(const Topic& topic, const Meeting& meeting) {
@@ -304,9 +302,9 @@ public:
     }
 
     /// Must be called before destruction. If a peer was killed, version 2.9 sometimes crashes over shared memory: it
-    /// closes a port while its own thread reopens this port. To avoid the crash, the participant is not destroyed, and
-    /// the process exits without destroying it. A peer was killed if its process has ended although it still seems to
-    /// be connected (`is_matched`).
+    /// closes a port while its own thread reopens this port. So the participant is not destroyed, not even at the exit
+    /// of the process. A peer was killed if its process has ended although it still seems to be connected
+    /// (`is_matched`).
     void stay_if_a_peer_was_killed(bool is_matched) {
         if (!is_matched || over_ != Over::shm || !PeerWatch::somebody_has_hung_up()) return;
         participant_ = nullptr;
@@ -319,8 +317,8 @@ public:
 private:
     Participant() = default;
 
-    /// Disables the library's log, which would be mixed with our results on standard output. Also disables the shortcut
-    /// between two ends in one process (as in tests), so that they use the same path as two processes.
+    /// The library's log would be mixed with our results on standard output. Also disables the shortcut between two
+    /// ends in one process (as in tests), so that they use the same path as two processes.
     static void quiet() {
         static const bool done = [] {
             dds::Log::ClearConsumers();
@@ -337,8 +335,8 @@ private:
     dds::Topic* topic_ = nullptr;
 };
 
-/// Whether this process has mapped a segment of data sharing. This is checked in addition to the counters of the
-/// kernel.
+/// Returns true if this process has mapped a segment of data sharing. This is checked in addition to the counters of
+/// the kernel.
 inline bool maps_histories() {
     std::ifstream maps{"/proc/self/maps"};
     for (std::string line; std::getline(maps, line);)

@@ -31,8 +31,8 @@
 namespace tacholog::transports {
 namespace {
 
-/// Checks the allowed words. If the setting listed them as its values instead, the tests over all transports would also
-/// use `wait`, and would never end.
+/// If the setting listed the allowed words as its values instead, the tests over all transports would also use `wait`,
+/// and would never end.
 Result<void> queue_full_word(std::string_view value) {
     if (value == "discard" || value == "wait") return {};
     return Error{"neither discard nor wait"};
@@ -62,7 +62,7 @@ Facts library_facts() {
                             version_text(ICEORYX_VERSION_MAJOR, ICEORYX_VERSION_MINOR, ICEORYX_VERSION_PATCH));
 }
 
-/// Registers this process with RouDi until it exits. This is done as late as possible, because the library starts a
+/// The registration lasts until this process exits. It is made as late as possible, because the library starts a
 /// thread.
 Result<void> join_roudi() {
     if (!RouDi::is_running()) return RouDi::not_running();

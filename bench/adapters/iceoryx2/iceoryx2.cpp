@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::string_view library_version = TACHOLOG_ICEORYX2_VERSION;  // exactly the version in Cargo.toml
 
-/// Checks the allowed words. If the setting listed them as its values instead, the tests over all transports would run
-/// once for each word.
+/// If the setting listed the allowed words as its values instead, the tests over all transports would run once for each
+/// word.
 Result<void> queue_full_word(std::string_view value) {
     return value == "discard" || value == "wait" ? Result<void>{} : Error{"neither discard nor wait"};
 }
@@ -65,7 +65,7 @@ Facts library_facts() {
     return facts_of_library("iceoryx2", std::string{library_version});
 }
 
-/// The place where functions of the library write their error text.
+/// A buffer into which functions of the library write their error text.
 class Problem {
 public:
     Problem() = default;
@@ -80,9 +80,9 @@ private:
     tacholog_iox2_error place_{text_.data(), text_.size()};
 };
 
-/// The files of a channel: a folder, and next to it the files of the library's shared memory. All names begin with the
-/// library's prefix, so that users can tell which program they come from. The names are short, because some of them
-/// name sockets (limit: 108 bytes with the path).
+/// A folder, and next to it the files of the library's shared memory. All names begin with the library's prefix, so
+/// that users can tell which program they come from. They are short, because some of them name sockets (limit: 108
+/// bytes with the path).
 class Files {
 public:
     explicit Files(const std::string& channel) {
@@ -93,8 +93,8 @@ public:
     }
     Files(const Files&) = delete;
     Files& operator=(const Files&) = delete;
-    /// Removes what the library leaves behind: the folders that it has created, and a file in which it counts its
-    /// nodes. If a folder still holds files of the other side, it stays, and the other side removes it later.
+    /// The library leaves behind the folders that it has created, and a file in which it counts its nodes. If a folder
+    /// still holds files of the other side, it stays, and the other side removes it later.
     ~Files() {
         std::error_code problem;
         for (const std::string inner : {"/nodes", "/services", ""}) std::filesystem::remove(root_ + inner, problem);

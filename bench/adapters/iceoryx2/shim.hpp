@@ -14,8 +14,8 @@ struct tacholog_iox2_topic {
     const char* name;
     std::size_t max_bytes;
     std::size_t subscribers;  ///< the largest number of subscribers
-    std::size_t queue;        ///< the size of each subscriber's queue, in messages
-    std::size_t history;      ///< the number of messages that the publisher keeps for late subscribers
+    std::size_t queue;        ///< of each subscriber, in messages
+    std::size_t history;      ///< messages that the publisher keeps for late subscribers
     bool discards;            ///< whether a full queue loses its oldest message; if not, the publisher waits
     bool sleeps;              ///< whether each message wakes the subscribers
     std::uint64_t longest_wait_ms;
@@ -31,7 +31,6 @@ struct tacholog_iox2_subscriber;
 
 tacholog_iox2_publisher* tacholog_iox2_advertise(const tacholog_iox2_topic* topic, const tacholog_iox2_error* error);
 void tacholog_iox2_publisher_close(tacholog_iox2_publisher* end);
-/// The current number of subscribers.
 std::size_t tacholog_iox2_subscribers(const tacholog_iox2_publisher* end);
 std::byte* tacholog_iox2_loan(tacholog_iox2_publisher* end, std::size_t bytes, const tacholog_iox2_error* error);
 void tacholog_iox2_abandon(tacholog_iox2_publisher* end);
@@ -40,7 +39,6 @@ std::int64_t tacholog_iox2_publish(tacholog_iox2_publisher* end, const tacholog_
 
 tacholog_iox2_subscriber* tacholog_iox2_subscribe(const tacholog_iox2_topic* topic, const tacholog_iox2_error* error);
 void tacholog_iox2_subscriber_close(tacholog_iox2_subscriber* end);
-/// The current number of publishers.
 std::size_t tacholog_iox2_publishers(const tacholog_iox2_subscriber* end);
 /// Opens the queues of all publishers. Must be called before a publisher leaves, because otherwise its messages are
 /// lost.
@@ -49,8 +47,7 @@ bool tacholog_iox2_connect(const tacholog_iox2_subscriber* end, const tacholog_i
 std::int32_t tacholog_iox2_take(tacholog_iox2_subscriber* end, const std::byte** bytes, std::size_t* length,
                                 const tacholog_iox2_error* error);
 void tacholog_iox2_release(tacholog_iox2_subscriber* end);
-/// The descriptor that is readable while there are wake-ups; -1 if this side polls.
+/// The descriptor is readable while there are wake-ups; -1 if this side polls.
 std::int32_t tacholog_iox2_descriptor(const tacholog_iox2_subscriber* end);
-/// Clears all wake-ups.
 bool tacholog_iox2_clear(const tacholog_iox2_subscriber* end, const tacholog_iox2_error* error);
 }

@@ -54,7 +54,7 @@ bool is_set(const Settings& given, std::string_view name) {
     return value_of(given, name) != "library";
 }
 
-/// A multicast group of the local scope (239.255/16) and its port.
+/// A multicast group of the local scope (239.255/16).
 struct Group {
     std::string address;
     std::uint16_t port;
@@ -97,7 +97,7 @@ public:
         return ::lcm_publish(lcm_, group_.name.c_str(), message.data(), static_cast<unsigned>(message.size())) == 0;
     }
 
-    /// Processes one message, if there is one. It may be a test message that the library sent to itself.
+    /// The message may be a test message that the library sent to itself.
     void handle() const { ::lcm_handle_timeout(lcm_, 0); }
 
 private:
@@ -105,8 +105,8 @@ private:
     lcm_t* lcm_ = nullptr;
 };
 
-/// The group to which subscribers announce that they leave. It is not the group of the messages, because a publisher
-/// would then receive all of its own messages.
+/// Subscribers announce here that they leave. It is not the group of the messages, because a publisher would then
+/// receive all of its own messages.
 Group farewells_of(const Topic& topic) {
     return group_of(topic.channel + "-left");
 }
@@ -204,9 +204,8 @@ private:
         return std::span<const std::byte>{message_};
     }
 
-    /// Returns true if there was a message of ours. The return value of the library is not enough, because the library
-    /// also counts the test messages that it sends to itself. On a busy machine, it sends several of these at its
-    /// start, and the second one stays in its queue.
+    /// Returns true if there was a message of ours. The library also counts the test messages that it sends to itself.
+    /// On a busy machine, it sends several of these at its start, and the second one stays in its queue.
     bool handle() {
         came_ = false;
         messages_.handle();
@@ -220,7 +219,7 @@ private:
     Instance messages_;
     Instance farewells_;
     std::vector<std::byte> message_;
-    bool came_ = false;  ///< whether a message of ours has arrived since this was reset
+    bool came_ = false;  ///< a message of ours has arrived since this was reset
 };
 
 const Error no_instance{"start LCM: it could not join its multicast group; is there a route for 239.255.0.0/16?"};
@@ -249,7 +248,7 @@ void adjust(Transport& promised, const Settings& given) {
     promised.endpoint_at = ip_endpoint_at;
 }
 
-/// Checks the machine with system calls only, because a call of the library would start threads.
+/// Makes system calls only, because a call of the library would start threads.
 Result<void> ready(const RunPlan& plan) {
     const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     const auto group = parse_address("239.255.0.1", 7667);

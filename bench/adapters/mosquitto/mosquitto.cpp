@@ -91,7 +91,7 @@ public:
     Client& operator=(const Client&) = delete;
     ~Client() { ::mosquitto_destroy(client_); }
 
-    /// Connects with a last will: the broker publishes an empty message if this side is killed.
+    /// `will` is the last will: the broker publishes an empty message under this name if this side is killed.
     Result<void> connect(const Topic& topic, const std::string& will) {
         const auto broker = broker_of(topic);
         if (!broker) return broker.error();
@@ -107,8 +107,7 @@ public:
         return finish("subscribe to " + name, subscribed_);
     }
 
-    /// Requests a subscription. Before the broker confirms it, the broker handles everything that this side sent
-    /// earlier.
+    /// Requests a subscription. Before the broker confirms it, it handles everything that this side sent earlier.
     Result<void> ask_for(const std::string& name) {
         subscribed_ = false;
         if (const int code = ::mosquitto_subscribe(client_, nullptr, name.c_str(), qos_); code != 0)
@@ -131,7 +130,6 @@ public:
     int unanswered() const { return unanswered_; }
     std::deque<std::vector<std::byte>>& received() { return received_; }
 
-    /// Reads and writes as much as is possible now.
     Result<void> serve(const std::string& operation) {
         constexpr int unused = 1;
         int code = wants_to_write() ? ::mosquitto_loop_write(client_, unused) : 0;
@@ -139,7 +137,7 @@ public:
         return code == 0 ? Result<void>{} : mqtt_error(operation, code);
     }
 
-    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`.
+    /// Returns not_yet if the attempt neither succeeds nor fails within `patience`.
     template <typename Attempt>
     Result<Done> wait(Patience patience, Attempt&& attempt) {
         return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
@@ -160,7 +158,6 @@ private:
 
     static Client& of(void* self) { return *static_cast<Client*>(self); }
 
-    /// Reads and writes until the broker has answered.
     Result<void> finish(const std::string& operation, const bool& done) {
         constexpr Patience longest{10'000};
         for (const Deadline deadline{longest}; !done;) {
@@ -212,8 +209,8 @@ public:
         return {};
     }
 
-    /// Waits until all messages have arrived at the broker. MQTT has no request for this, but the broker answers in
-    /// order. Therefore this side requests another subscription, whose answer comes last.
+    /// MQTT has no request for this, but the broker answers in order. So this side requests another subscription, whose
+    /// answer comes last.
     Result<Done> settle(Patience patience) override {
         if (!settling_) {
             if (auto asked = client_.ask_for(names_.left); !asked) return asked.error();
@@ -268,8 +265,8 @@ private:
     Client client_;
     std::vector<std::byte> message_;
     bool joined_ = false;
-    bool handed_over_ = false;  ///< whether the library has the loaned message, even if the kernel does not have it yet
-    bool settling_ = false;     ///< whether settle() still waits for an answer of the broker
+    bool handed_over_ = false;  ///< the library has the loaned message, even if the kernel does not have it yet
+    bool settling_ = false;     ///< settle() still waits for an answer of the broker
     int sends_ = 0;
 };
 

@@ -61,9 +61,8 @@ public:
     Connection() = default;
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
-    /// Closes the connection first, which ends the reading thread. In another order, this thread could deliver a
-    /// message to a subscription that is being destroyed. The library would then crash (before version 3.6; nats.c,
-    /// issue 637).
+    /// Closes the connection first, which ends the reading thread. Otherwise this thread could deliver a message to a
+    /// subscription that is being destroyed, and the library would crash (before version 3.6; nats.c, issue 637).
     ~Connection() {
         if (connection_ != nullptr) ::natsConnection_Close(connection_);
         if (subscription_ != nullptr) ::natsSubscription_Destroy(subscription_);
@@ -108,15 +107,15 @@ public:
         return status == NATS_OK ? Result<void>{} : nats_error("publish on " + subject, status);
     }
 
-    /// Waits until the broker confirms that it has received everything that was published. Returns not_yet if this
-    /// takes longer than the given time.
+    /// The broker confirms that it has received everything that was published. Returns not_yet if this takes longer
+    /// than the given time.
     Result<Done> flush(std::int64_t milliseconds) const {
         const natsStatus status = ::natsConnection_FlushTimeout(connection_, milliseconds);
         if (status == NATS_OK || status == NATS_TIMEOUT) return done_if(status == NATS_OK);
         return nats_error("flush", status);
     }
 
-    /// The next message, or nullptr if none arrived within this time.
+    /// Returns nullptr if no message arrived within this time.
     Result<natsMsg*> next(std::int64_t milliseconds) const {
         natsMsg* message = nullptr;
         const natsStatus status = ::natsSubscription_NextMsg(&message, subscription_, milliseconds);
@@ -126,7 +125,7 @@ public:
         return nats_error("take a message", status);
     }
 
-    /// Announces, after all other messages, that this side leaves.
+    /// The farewell arrives after all other messages.
     void leave(const std::string& subject) const {
         constexpr std::int64_t longest_ms = 200;
         if (publish(subject, {})) ::natsConnection_FlushTimeout(connection_, longest_ms);
@@ -234,8 +233,7 @@ private:
         return std::span{reinterpret_cast<const std::byte*>(::natsMsg_GetData(message_)), bytes};
     }
 
-    /// The library counts in whole milliseconds. If less than a millisecond is left, this function waits in short naps
-    /// itself.
+    /// The library counts in whole milliseconds. For shorter times, this function sleeps in short naps itself.
     Result<natsMsg*> sleep(Patience patience) const {
         constexpr Nanoseconds nap_ns = 50'000;
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);

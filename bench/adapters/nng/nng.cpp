@@ -226,8 +226,8 @@ Result<std::unique_ptr<Publisher>> dialled(const Topic& topic, const Endpoints& 
 
 constexpr std::string_view ipc = "abstract://";  // an abstract Unix socket, which leaves no file behind
 
-/// Checks an endpoint on this host. It must be the name that perftest has given to a subscriber's end. Dialling fails
-/// immediately if nobody listens there, because connecting on one host takes no time.
+/// The endpoint must be the name that perftest has given to a subscriber's end on this host. Dialling fails immediately
+/// if nobody listens there, because connecting on one host takes no time.
 Result<Called> called_by_name(std::string_view endpoint, const Topic&) {
     const bool is_name = std::ranges::all_of(endpoint, [](char letter) {
         return letter == '-' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z');

@@ -45,7 +45,7 @@ inline int send_message(nng_socket socket, nng_msg* message, int flags) {
     return ::nng_sendmsg(socket, message, flags);
 }
 
-/// An open socket and its connected peers, and how a side waits for the socket.
+/// An open socket, its connected peers, and how a side waits for it.
 class Socket {
 public:
     Socket(nng_socket socket, Waiting waiting) : socket_(socket), waiting_(waiting) {
@@ -61,12 +61,11 @@ public:
 
     nng_socket get() const { return socket_; }
 
-    /// The number of peers that are connected now.
     int peers() const { return peer_count_; }
 
-    /// Repeats the attempt until it succeeds or fails. Returns not_yet if `patience` is used up, or if `enough` returns
-    /// true because more attempts are useless. An attempt that gets the flag 0 may block, but only until the timeout of
-    /// the socket, which is set with `timeout_option`.
+    /// Returns not_yet if `patience` is used up, or if `enough` returns true because more attempts are useless. An
+    /// attempt that gets the flag 0 may block, but only until the timeout of the socket, which is set with
+    /// `timeout_option`.
     template <typename Attempt, typename Enough>
     Result<Done> wait(const char* timeout_option, Patience patience, Attempt&& attempt, Enough&& enough) {
         auto done = attempt(NNG_FLAG_NONBLOCK);
@@ -88,8 +87,8 @@ private:
         peer_count_ = static_cast<int>(peers_.size());
     }
 
-    /// The library also calls this for a connection that was rejected and therefore never added. One example is a
-    /// connection from another program with another kind of socket.
+    /// The library also calls this for a connection that was rejected and therefore never added, for example from
+    /// another kind of socket.
     void remove(nng_pipe pipe) {
         {
             const std::lock_guard lock{mutex_};
@@ -127,7 +126,7 @@ private:
 };
 
 /// The sockets of publishers that have left. Closing a socket discards messages that are still in the library's
-/// threads. Therefore each socket stays open until its subscriber has closed the other end, or until a timeout.
+/// threads. So each socket stays open until its subscriber has closed the other end, or until a timeout.
 class Leaving {
 public:
     static Leaving& instance() {
@@ -140,7 +139,6 @@ public:
         sockets_.push_back({std::move(socket), now_ns()});
     }
 
-    /// Closes the sockets that are no longer needed.
     void clear() {
         constexpr Nanoseconds longest_ns = nanoseconds_per_second;
         const std::lock_guard lock{mutex_};

@@ -71,8 +71,7 @@ public:
         return {};
     }
 
-    /// Adds a command to the output buffer: the name of the command, then the channel, then the payload if there is
-    /// one.
+    /// Appends the name of the command, then the channel, then the payload if there is one.
     void append(std::string_view command, const std::string& channel, std::span<const std::byte> bytes) {
         const std::array<const char*, 3> words{command.data(), channel.c_str(),
                                                reinterpret_cast<const char*>(bytes.data())};
@@ -82,10 +81,9 @@ public:
         writing_ = true;
     }
 
-    /// Whether the output buffer still holds bytes that the kernel has not accepted.
+    /// True while the output buffer holds bytes that the kernel has not accepted.
     bool writing() const { return writing_; }
 
-    /// Writes as much as the kernel accepts.
     Result<void> write() {
         int done = 0;
         if (writing_ && ::redisBufferWrite(context_.get(), &done) != REDIS_OK) return trouble();
@@ -93,8 +91,7 @@ public:
         return {};
     }
 
-    /// Returns the next complete reply. If the input buffer has none, reads once from the socket. Returns nothing if
-    /// there is still no complete reply.
+    /// If the input buffer has no complete reply, reads once from the socket. Returns nothing if there is still none.
     Result<Reply> read() {
         void* reply = nullptr;
         if (::redisGetReplyFromReader(context_.get(), &reply) != REDIS_OK) return trouble();
@@ -105,7 +102,7 @@ public:
         return Reply{static_cast<redisReply*>(reply)};
     }
 
-    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`.
+    /// Returns not_yet if the attempt neither succeeds nor fails within `patience`.
     template <typename Attempt>
     Result<Done> wait(Patience patience, Attempt&& attempt) {
         return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
@@ -140,7 +137,7 @@ public:
           connection_(topic) {
         message_.reserve(topic.max_bytes);
     }
-    /// Announces to the subscribers that this side leaves: sends an empty message after the last one.
+    /// An empty message after the last one tells the subscribers that this side leaves.
     ~RedisPublisher() override {
         if (!joined_) return;
         constexpr Patience longest{200};
@@ -170,8 +167,7 @@ public:
     Facts facts() const override { return library_facts(); }
 
 private:
-    /// The longest time for which a subscriber may be absent. If the broker disconnects it, it reconnects immediately.
-    /// After this time, it counts as gone.
+    /// If the broker disconnects a subscriber, it reconnects immediately. After this time, it counts as gone.
     static constexpr Nanoseconds longest_absence_ns = nanoseconds_per_second;
 
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
@@ -197,8 +193,8 @@ private:
 
     void abandon() noexcept override {}
 
-    /// Writes and reads as much as is possible now. If several answers may be outstanding (`pipeline`), it reads
-    /// nothing until their number reaches the limit. Then it reads all of them.
+    /// If several answers may be outstanding (`pipeline`), this reads nothing until their number reaches the limit.
+    /// Then it reads all of them.
     Result<void> take_answers() {
         if (auto done = connection_.write(); !done) return done;
         if (unanswered_ < pipeline_ && handed_over_) return {};
@@ -227,7 +223,7 @@ private:
     Connection connection_;
     std::vector<std::byte> message_;
     bool joined_ = false;
-    bool handed_over_ = false;  ///< whether the loaned message has been added to the output buffer
+    bool handed_over_ = false;  ///< the loaned message has been added to the output buffer
     int unanswered_ = 0;
     Nanoseconds absent_since_ns_ = 0;
 };
@@ -293,7 +289,7 @@ private:
 };
 
 /// Snapshots are disabled: PUBLISH stores nothing, and the broker would write a snapshot into the folder of the run
-/// when the broker ends.
+/// when it ends.
 std::string configure(const RunPlan& plan, const BrokerAddress& broker) {
     std::string text = "bind " + broker.host + "\nport " + std::to_string(broker.port) +
                        "\nprotected-mode no\nsave \"\"\ndaemonize no\n";

@@ -37,9 +37,9 @@ private:
     void* context_;
 };
 
-/// Returns the context, which all ends in this process share: both ends of inproc need the same one. It exists as long
-/// as an end uses it. It is created as late as possible, so that the threads of the library run on the CPUs that this
-/// side is pinned to.
+/// All ends in this process share the context: both ends of inproc need the same one. It exists as long as an end uses
+/// it. It is created as late as possible, so that the threads of the library run on the CPUs that this side is pinned
+/// to.
 inline std::shared_ptr<Context> context_for(const Topic& topic) {
     static std::mutex mutex;
     static std::weak_ptr<Context> shared;
@@ -73,7 +73,7 @@ public:
     void* get() const { return socket_; }
     void set(int option, int value) const { ::zmq_setsockopt(socket_, option, &value, sizeof value); }
 
-    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`.
+    /// Returns not_yet if the attempt neither succeeds nor fails within `patience`.
     template <typename Attempt>
     Result<Done> wait(short event, Patience patience, Attempt&& attempt) const {
         return try_for(patience, waiting_, attempt, [this, event](Nanoseconds time_ns) { sleep(event, time_ns); });

@@ -132,8 +132,7 @@ private:
 
     void abandon() noexcept override { message_.clear(); }
 
-    /// Reads the library's notifications about subscribers: 1 means that a subscriber has connected, 0 that one has
-    /// left.
+    /// The library notifies about subscribers: 1 means that one has connected, 0 that one has left.
     void hear() {
         char word = 0;
         while (::zmq_recv(socket_.get(), &word, sizeof word, ZMQ_DONTWAIT) >= 0) joined_ += word == 1 ? 1 : -1;
@@ -161,7 +160,7 @@ public:
         return {};
     }
 
-    /// The address that the library reports after binding: "tcp://127.0.0.1:40000".
+    /// Returns the address in the form of the library: "tcp://127.0.0.1:40000".
     std::string bound_to() const {
         std::array<char, 256> text{};
         std::size_t size = text.size();
@@ -231,7 +230,7 @@ Result<std::unique_ptr<Publisher>> connected(const Topic& topic, const Endpoints
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
-/// Checks an endpoint on this host: it must be the name that perftest has given to a subscriber's end.
+/// The endpoint must be the name that perftest has given to a subscriber's end on this host.
 Result<std::string> address_of_name(std::string_view scheme, std::string_view endpoint) {
     const bool is_name = std::ranges::all_of(endpoint, [](char letter) {
         return letter == '-' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z');

@@ -164,8 +164,7 @@ Result<void> ready(const RunPlan& plan) {
     return Error{"needyd is not running: start it with needyd --now"};
 }
 
-/// Returns an error if a second case begins in this process. So it behaves like a library that can be started only
-/// once.
+/// Fails if a second case begins in this process, like a library that can be started only once.
 Result<void> start_once(const Topic& topic) {
     static std::string started;
     const std::string of_case = topic.channel.substr(0, topic.channel.rfind('-'));
