@@ -14,12 +14,13 @@ from types import FrameType
 import msgspec
 import pytest
 
+from tacholog.privacy import free_text
 from tacholog.privacy.classes import CLASSES, NESTED, OPEN, is_unchanged, published_host, published_manifest, published_text
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.native_log import PUBLIC_SETTINGS, is_public_pair, native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
-from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Readiness, Source
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Readiness, Source, read_manifest
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.tables import TABLES
 
@@ -255,6 +256,19 @@ def test_settings_of_all_transports_of_perftest_are_public(perftest: Path) -> No
 
     assert {"congestion", "faults"} <= settings
     assert settings - {*PUBLIC_SETTINGS.split()} == set()
+
+
+def test_words_of_all_settings_of_perftest_are_public() -> None:
+    assert [name for name in PUBLIC_SETTINGS.split() if not free_text.is_public(name)] == []
+
+
+def test_commands_of_our_own_runs_in_data_are_published_with_all_words() -> None:
+    manifests = [read_manifest(path) for path in sorted(ROOT.glob("data/**/01/run.toml"))]
+    published = [published_manifest(manifest, redactor()) for manifest in manifests if not manifest.published]
+    words = [word for manifest in published for command in manifest.commands for word in command.argv]
+
+    assert len(words) > 5000
+    assert [word for word in words if "[…]" in word] == []
 
 
 def steps_of(call: Callable[[], object]) -> int:

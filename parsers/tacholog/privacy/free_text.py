@@ -21,7 +21,7 @@ _WEEKDAY, _MONTH = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)", "(?:Jan|Feb|Mar|Apr|May|Ju
 _MOMENT = re.compile(rf"\b{_WEEKDAY}(?: {_MONTH} {{1,2}}\d{{1,2}}|, \d{{1,2}} {_MONTH} \d{{4}}) \d{{2}}:\d\d:\d\d(?: GMT)?\b")
 _WORD = re.compile(rf"{_PSEUDONYM.pattern}|{_MOMENT.pattern}|\w+")  # all signs between words are shown
 _UNIT = r"[a-z]{1,2}|[\u00b5\u03bc]s|bit|byte|kib|mib|gib|khz|mhz|ghz|kbit|mbit|gbit|kbps|mbps|gbps"
-_MEASURE = re.compile(rf"0x0{{0,8}}[0-9a-f]{{1,4}}|[\d_]++(?:{_UNIT})?|(?:[pvl]|pub|sub)\d{{1,6}}|x|[\u00b5\u03bc]s", re.IGNORECASE)
+_MEASURE = re.compile(rf"0x0{{0,8}}[0-9a-f]{{1,4}}|[\d_]++(?:{_UNIT})?|(?:[pvl]|pub|sub)\d{{1,6}}|x+|[\u00b5\u03bc]s", re.IGNORECASE)
 
 
 @functools.cache
