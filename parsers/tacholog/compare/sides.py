@@ -84,10 +84,15 @@ def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[s
 
 
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
-    tables = {name: getattr(dataset, name) for name in TABLES if name != "runs"}
-    # Problems of unreadable runs are kept, because these runs may belong to this release.
-    others = set(dataset.runs["run"]) - set(runs["run"])
-    return Dataset(runs=runs, **{name: table[~table["run"].isin(others)] for name, table in tables.items()}, hosts=dataset.hosts)
+    kept, problems = set(runs["run"]), dataset.problems
+    tables = {name: getattr(dataset, name) for name in TABLES if name not in ("runs", "problems")}
+    return Dataset(
+        runs=runs,
+        **{name: table[table["run"].isin(kept)] for name, table in tables.items()},
+        # Problems of unreadable runs are kept, because these runs may belong to this release.
+        problems=problems[~problems["run"].isin(set(dataset.runs["run"]) - kept)],
+        hosts=dataset.hosts,
+    )
 
 
 def stated_of(runs: pd.DataFrame, names: Sequence[str]) -> list[dict[str, Any]]:

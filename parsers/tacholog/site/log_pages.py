@@ -286,8 +286,8 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
     before = visible(line.shown.removesuffix(text))
     numbers, label = additions.numbers.get(number, {}), additions.labels.get(number)
     cut_off = len(line.shown) - len(text)
-    stated = {anchor: (span[0] - cut_off, span[1] - cut_off) for anchor in numbers if (span := additions.spans.get(anchor))}
-    spans = spans_of(text, numbers, stated) if numbers else {}
+    stated_spans = {anchor: (span[0] - cut_off, span[1] - cut_off) for anchor in numbers if (span := additions.spans.get(anchor))}
+    spans = spans_of(text, numbers, stated_spans) if numbers else {}
     if numbers and additions.formulas:
         label = "; ".join(filter(None, [label, *_formulas_of_computed_numbers(text, numbers, spans, additions.formulas)]))
     is_plain = kind == "chatter"  # Most lines are chatter and get no class, to save bytes.
