@@ -32,7 +32,7 @@ KINDS = (
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
-    """The site has no list of its files. It agrees with its logs."""
+    """Return the folder of a published site that agrees with its logs. The site has no list of its files."""
     folder = tmp_path_factory.mktemp("published")
     shutil.copytree(checkout / "data/rti/custom-type", folder / "data/rti")
     publish(build_site([folder / "data"], folder / "site", folder / "work").parent, folder / "public", "1")
