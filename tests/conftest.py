@@ -147,8 +147,8 @@ def perftest() -> Path:
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
     """Return a function that makes a folder with a given name, and returns the folder.
 
-    The second argument of this function is called with the new folder, to fill the folder. This happens only once for all test processes. Tests must
-    not change the folder.
+    The returned function takes a name and a second function, which fills the new folder. The second function is called only once for all test
+    processes. Tests must not change the folder.
     """
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own

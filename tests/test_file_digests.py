@@ -27,7 +27,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def digest(path: Path, memory: Path) -> tuple[str | None, bool]:
-    """Return the digest of a file, and whether the file was read for this.
+    """Return the digest of a file, and whether the file was read to compute the digest.
 
     Each call acts like a new command. The call knows digests of earlier calls only from the cache in ``memory``.
     """

@@ -54,7 +54,7 @@ def parsed(site: Path) -> Iterator[tuple[str, Element]]:
 
 
 def shape(page: Element) -> tuple[object, ...]:
-    """Return the tags, the names of the attributes and the classes of all elements of a page. Other texts on the page must not change this result."""
+    """Return the tags, the names of the attributes and the classes of all elements of a page. The texts on the page must not change this result."""
     return tuple(_shape_of(element) for element in _elements(page) if element.get("class") != "tl-control")
 
 

@@ -36,7 +36,7 @@ RUN = "latency-shm/01"
 def release(root: Path, checkout: Path, label: str, day: int, **changes: object) -> None:
     """Add a release with one run. This run is a copy of a recorded run of perftest 0.1.0, with the given label and day.
 
-    ``changes`` are further changes to the manifest. But if ``changes`` contains ``run``, this is the folder of the recorded run.
+    ``changes`` are further changes to the manifest. But ``changes`` can also contain ``run``: the folder of the recorded run that is copied.
     """
     run = str(changes.pop("run", RUN))
     folder = root / label / run

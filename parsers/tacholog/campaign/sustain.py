@@ -148,7 +148,7 @@ class SustainSearch:
         return SearchResult(outcome, lower, upper, self._trials, at_rate, passed_above)
 
     def _bound_of(self, tried: TrialTimes, *, is_full_length: bool) -> Bound:
-        """Return which bound of the sustained rate a rate is, according to the trials at this rate.
+        """Return whether the trials at a rate make this rate a lower bound or an upper bound of the sustained rate, or leave it undecided.
 
         If ``is_full_length`` is false, short trials count as much as trials of full length. In this case the duration of one
         short trial is enough for a decision.

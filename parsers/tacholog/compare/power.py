@@ -176,7 +176,7 @@ def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
 
 
 def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random.Generator) -> Floats:
-    """Return one shift for each simulated row: with this shift, the test by the largest row finds the row significant.
+    """Return one shift for each simulated row: from this shift on, the test by the largest row finds the row significant.
 
     ``noise`` contains the simulated rows without a shift. Its shape is (draws, pairs).
     """

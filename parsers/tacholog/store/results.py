@@ -81,7 +81,7 @@ class StoredNumbers:
     def _opened(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, list[str]], str]]:
         """Yield a database with the view ``results``, the words in its columns, and a clause that sorts its rows.
 
-        The words are all texts that a text column can contain, by the name of the column. The order of the words gives their codes.
+        The words of a text column are all texts that occur in the column.
         """
         with connected(self._folder, threads=2) as connection:
             contents = contents_of(connection, list(dict.fromkeys(run.part for run in self._runs)))

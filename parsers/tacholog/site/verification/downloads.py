@@ -240,7 +240,7 @@ def _counted_rows(site: Path, name: str, head: bytes) -> Counter[bytes]:
 
 
 def _by_id(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with a new index: the id of each number, and a count within the numbers with this id.
+    """Return the table with a new index: the id of each number, and the count of earlier numbers with this id.
 
     The count is necessary, because earlier versions of Tacholog gave the same id to several numbers of a line.
     """
