@@ -281,7 +281,7 @@ def _nightly_sanitizers(session: nox.Session) -> None:
 
 
 def _nightly_python(session: nox.Session) -> None:
-    """All tests of the package: all examples, seeds, environments and tools."""
+    """Run all tests of the package except the browser tests, with all examples, seeds, environments and tools."""
     _build(session, "middleware")
     _pytest(session, "--ignore=tests/browser", *_at_once(), env={**NIGHTLY, "TACHOLOG_PERFTEST": _perftest("middleware")})
 
@@ -294,7 +294,7 @@ def _nightly_offline(session: nox.Session) -> None:
 
 
 def _nightly_browser(session: nox.Session) -> None:
-    """Every page of the whole site, in both themes and on a phone."""
+    """Run the browser tests on every page of the whole site, in both themes and on a phone."""
     _fetch(session)
     _browser(session, "tests/browser", env=NIGHTLY)
 
@@ -309,7 +309,7 @@ def _nightly_fuzz(session: nox.Session) -> None:
 
 
 def _nightly_readme(session: nox.Session) -> None:
-    """The two commands of the README in a new clone, in this order, twice."""
+    """Run the two commands of the README in a new clone, in the order of the README. Then run both commands again."""
     session.run("bash", "tests/fresh.sh", external=True)
 
 

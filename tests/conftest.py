@@ -137,7 +137,7 @@ def checkout() -> Path:
 
 @pytest.fixture(scope="session")
 def perftest() -> Path:
-    """Tests that use the C++ core in TACHOLOG_PERFTEST have the marker ``core``."""
+    """Return the path of the perftest that TACHOLOG_PERFTEST names. Tests that use this program have the marker ``core``."""
     if PERFTEST is None:
         leave_out("TACHOLOG_PERFTEST names no built perftest (nox -s tests builds one and names it; needs a C++ compiler)")
     return PERFTEST
@@ -145,7 +145,11 @@ def perftest() -> Path:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
-    """The given function fills the folder once for all test processes. Tests must not change it."""
+    """Return a function that makes a folder with a given name, and returns the folder.
+
+    The returned function takes a name and a second function, which fills the new folder. The second function is called only once for all test
+    processes. Tests must not change the folder.
+    """
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 

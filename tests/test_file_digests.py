@@ -27,7 +27,10 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def digest(path: Path, memory: Path) -> tuple[str | None, bool]:
-    """Return the digest of a file, and whether a new command had to read the file to compute it."""
+    """Return the digest of a file, and whether the file was read to compute the digest.
+
+    Each call acts like a new command. The call knows digests of earlier calls only from the cache in ``memory``.
+    """
     ((found, is_read),) = digests([path], FileDigests(Cache(memory)))
     return found, is_read
 

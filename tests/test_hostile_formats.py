@@ -190,7 +190,7 @@ def test_export_writes_the_good_numbers(place: Place, tmp_path: Path) -> None:
     assert f"the format sometool of {PACKAGE}" in done.stderr
 
 
-def test_diff_names_the_package(place: Place) -> None:
+def test_diff_command_prints_the_name_of_the_package_with_the_faulty_format(place: Place) -> None:
     done = tacholog(place, "diff", place.runs / "good/some.log", place.runs / "an-unforeseen-statistic/some.log")
 
     assert done.returncode in (2, 4)

@@ -40,7 +40,7 @@ def test_option_only_accepts_the_name_and_the_term_of_a_verdict(name: str, words
     assert [AskedVerdict().convert(word, None, None) for word in (name, words, words.upper())] == [name] * 3
 
 
-def test_page_on_significance_has_the_same_terms() -> None:
+def test_page_on_significance_has_the_terms_of_the_code() -> None:
     table = (ROOT / "docs/significance.md").read_text().partition("## The verdicts\n")[2].partition("\n\nRows that")[0]
     pairs = [
         pair for row in ROWS.finditer(table) for pair in zip(re.findall(r"`(\w+)`", row["names"]), _several(row["words"], row["names"]), strict=True)
@@ -50,7 +50,10 @@ def test_page_on_significance_has_the_same_terms() -> None:
 
 
 def _several(words: str, names: str) -> list[str]:
-    """The text "worse, better" has two terms, but "differ, not proven" is one term."""
+    """Return the terms in a cell of the table. A row with several names has several terms.
+
+    For example, "worse, better" is two terms for two names, but "differ, not proven" is one term for one name.
+    """
     return words.split(", ") if names.count("`") > len(("`", "`")) else [words]
 
 

@@ -145,5 +145,5 @@ def test_run_that_was_written_on_windows_is_read(checkout: Path, tmp_path: Path)
 
 
 def without_ids(table: str) -> list[str]:
-    """The ids depend on the bytes of the logs."""
+    """Return the rows of a table without the ids, because the ids depend on the bytes of the logs."""
     return [row.rpartition(",")[0] for row in table.splitlines()]

@@ -1,8 +1,10 @@
 """File names, page names and anchors that are made from a text, such as the name of a system or the path of a run.
 
-The same text always gives the same name, so that links stay valid. Characters that a URL cannot contain are replaced, and a short hash of the whole
-text keeps such names different. Titles that differ only in capitals, or in blanks and hyphens, get the same name: pages number them. Different paths
-never get the same name.
+The same text always gives the same name, so that links stay valid. Characters that a URL cannot contain are replaced. A short hash of the whole text
+is then appended, so that different texts still have different names.
+
+Different paths never get the same name. But two titles get the same name if they differ only in capitals, or only in blanks and hyphens. Therefore
+pages add numbers to such names.
 """
 
 from __future__ import annotations

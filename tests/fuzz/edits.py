@@ -50,7 +50,7 @@ class Root:
                 shutil.copytree(RELEASED / release / row / run, self.data / "family" / release / run)
 
     def runs(self) -> list[Path]:
-        """Also return runs in folders of other runs."""
+        """Return the folders of all runs. A run may also be in the folder of another run."""
         return sorted(path.parent for path in self.data.rglob("run.toml"))
 
     def number(self) -> int:
@@ -63,7 +63,7 @@ class Root:
         return self.data / above / f"{self.dice.choice(['r', 'run', 'R', 'index', 'zoe', ''])}{self.number()}"
 
     def name(self, path: Path) -> str:
-        """The path is relative to the folder of the root, for descriptions."""
+        """Return a path for the description of an edit: relative to the folder of the root."""
         return path.relative_to(self.folder).as_posix()
 
     def site_toml(self) -> Path:
@@ -137,7 +137,10 @@ def manifest_varied(root: Root) -> str:
 
 
 def conditions_changed(root: Root) -> str:
-    """The cache stores all conditions with the numbers of the log, even if the log states none of them."""
+    """Change the conditions in the manifest of a run, and return a description of this edit.
+
+    This edit tests the cache, because the cache stores all conditions with the numbers of the log, even if the log states none of the conditions.
+    """
     run = root.dice.choice(root.runs())
     return _state(root, run, {"conditions": _another(root.dice, STATED["conditions"], _stated(run).get("conditions"))})
 
@@ -376,7 +379,10 @@ def _stated(run: Path) -> dict[str, Any]:
 
 
 def _state(root: Root, run: Path, changed: dict[str, object]) -> str:
-    """None removes a key from the manifest, which stays valid."""
+    """Change keys in the manifest of a run, and return a description of this edit. If the value of a key is None, remove the key.
+
+    The manifest stays valid. If the manifest is broken already, change nothing and return an empty text.
+    """
     manifest = _stated(run)
     if not manifest:
         return ""

@@ -120,7 +120,10 @@ def run_history(seed: int, builds: int, folder: Path) -> History:
 
 
 def _differences(warm: Outcome, cold: Outcome, *, is_refused: bool = False) -> list[str]:
-    """If no site could be built, compare only exit codes: the warm side also reports that it still has the former site."""
+    """Return the differences between the results of a build on the warm side and on the cold side.
+
+    If no site could be built, compare only the exit codes, because the warm side also reports that it still has the former site.
+    """
     found = [f"an internal error: {line}" for line in (*warm.lines, *cold.lines) if line.startswith("Traceback")]
     if warm.exit_code != cold.exit_code:
         found.append(f"exit code {warm.exit_code}, from nothing {cold.exit_code}")
@@ -137,7 +140,10 @@ def _written(folder: Path) -> dict[str, int]:
 
 
 def _content(folder: Path) -> dict[str, bytes]:
-    """Subfolders have empty content. They are included, because their names can be names of systems."""
+    """Return the content of each file in a folder, by the path of the file.
+
+    Subfolders are included with an empty content, because their names can be names of systems.
+    """
     found = (path for path in folder.rglob("*") if path.name not in NOT_COMPARED)
     return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
 
@@ -184,7 +190,7 @@ def _tell(seed: int, builds: int) -> bool:
 @click.argument("period", metavar="SECONDS|check")
 @click.argument("seed", type=int, required=False)
 def main(period: str, seed: int | None) -> None:
-    """Exit with 1 after a history with a difference."""
+    """Run histories, and exit with 1 if a history had a difference."""
     if period == CHECK:
         are_equal = [_tell(seed, CHECKED_BUILDS) for seed in CHECKED]
         sys.exit(not all(are_equal))

@@ -77,7 +77,7 @@ def test_older_releases_come_after_all_campaigns_of_the_newest_release(shm: View
     assert [portion.is_release for portion in rest] == [False, False, False, True, True, True]
 
 
-def test_line_about_the_evidence_states_release_campaign_machine_date_and_limits_of_its_runs(shm: View) -> None:
+def test_line_about_the_evidence_describes_how_the_runs_were_measured(shm: View) -> None:
     line = evidence_lines(evidence(shm)[:1], shm)
 
     assert "<strong>Version 0.3.0</strong>, campaign middleware, host-a2b38a (AMD EPYC, 2 threads, container in a virtual machine)" in line
@@ -254,7 +254,7 @@ def cost_of_rig(html: str) -> list[str]:
     return COST.findall(re.sub("<[^>]*>", "", html).replace("\u00a0", " "))
 
 
-def test_cost_of_perftest_is_taken_from_the_same_session_and_several_machines_are_named(tmp_path: Path) -> None:
+def test_cost_of_perftest_is_stated_only_for_sessions_that_measured_the_cost(tmp_path: Path) -> None:
     null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
     sessions = {"monday": "desk", "tuesday": "desk", "friday": "shelf"}
     for session, host in sessions.items():

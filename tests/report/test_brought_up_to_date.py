@@ -37,7 +37,10 @@ def add(data: Path, run: str, log: str = FIRST, **about: object) -> None:
 
 
 def files(site: Path) -> dict[str, bytes]:
-    """Folders are included, because their names can be names of systems."""
+    """Return the content of each file of a site, by the path of the file.
+
+    Folders are included with an empty content, because their names can be names of systems.
+    """
     found = (path for path in site.rglob("*") if path.name != STAMP)
     return {path.relative_to(site).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
 

@@ -107,7 +107,7 @@ def test_names_of_labels_stay_different_and_valid_after_hidden_words_in_the_name
     assert "acme" not in json.dumps(shown.labels).lower()
 
 
-def test_each_field_with_the_class_nested_or_open_has_rules_for_its_content() -> None:
+def test_each_nested_field_and_each_open_field_has_rules_for_the_content() -> None:
     nested = {name for fields in CLASSES.values() for name, class_ in fields.items() if class_ == "nested"}
     opened = {name for fields in CLASSES.values() for name, class_ in fields.items() if class_ == "open"}
 
@@ -223,7 +223,7 @@ def test_free_text_is_shown_if_the_settings_allow_free_text() -> None:
         ("clock name=CLOCK_MONOTONIC resolution_ns=1", "clock name=CLOCK_MONOTONIC resolution_ns=1"),
     ],
 )
-def test_line_of_the_native_log_is_shown_by_the_class_of_each_key(line: str, shown: str) -> None:
+def test_class_of_a_key_decides_whether_a_native_line_shows_the_value(line: str, shown: str) -> None:
     assert re.sub("host-[0-9a-f]{6}", "host-ab35f2", native_line(line, redactor())) == shown
 
 

@@ -22,7 +22,7 @@ LOG = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 
 
 def facts(label: str = "0.1") -> list[ResultRow]:
-    """The numbers of a sample log, as numbers of a release."""
+    """Return the numbers of a sample log, changed to numbers of a release. ``label`` is the name of the release."""
     found = view_of(load_logs([LOG])).summaries()
     run = msgspec.structs.replace(found[0].run, run=label, system="Ours", system_version=label, host="desk", release=label)
     return [msgspec.structs.replace(fact, run=run) for fact in found]
@@ -107,7 +107,7 @@ def test_point_with_too_few_samples_is_a_cross_and_the_caption_explains_the_cros
     assert good.note == ""
 
 
-def test_caption_calls_medians_with_too_few_samples_rough() -> None:
+def test_caption_states_that_medians_are_rough_if_they_have_too_few_samples() -> None:
     medians = [fact for fact in facts() if fact.statistic == "p50"]
     few = [msgspec.structs.replace(fact, marks=("undersampled",)) for fact in medians]
     again = [msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, run="again")) for fact in medians]

@@ -235,7 +235,10 @@ def test_page_of_a_history_links_to_the_feed_of_its_changes(built: Path) -> None
 
 
 def feeds_after(root: Path, releases: int) -> dict[str, bytes]:
-    """Release 1.5 and all later releases are 20 % slower than the earlier releases."""
+    """Write runs of some releases, and return the content of each feed by its file name. ``releases`` is the number of releases.
+
+    Release 1.5 and all later releases are 20 % slower than the earlier releases.
+    """
     for release, repetition in product(range(releases), range(6)):
         folder = root / "data" / f"1.{release}" / f"{repetition:02d}"
         if not folder.exists():
@@ -302,7 +305,7 @@ def test_home_page_contains_the_description_of_the_dataset_for_search_engines(bu
     assert json.loads(block) == json.loads((built / "dataset.jsonld").read_text())
 
 
-def test_downloads_page_links_to_the_files_for_programs(built: Path) -> None:
+def test_downloads_page_has_a_link_to_each_file_for_programs(built: Path) -> None:
     page = (built / "downloads.html").read_text(encoding="utf-8").partition("<article")[2]
 
     for name in ("results/latest.json", "CITATION.cff", "dataset.jsonld", "releases.atom", "changes.atom"):

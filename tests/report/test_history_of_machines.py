@@ -22,7 +22,7 @@ FIRST, SECOND, UNKNOWN = "host-087119", "host-000000", "host-nowhere"
 
 @pytest.fixture
 def data(tmp_path: Path, checkout: Path) -> Path:
-    """The two machines have the same stated hardware."""
+    """Return a folder with the host files of two machines. The stated hardware of both machines is equal, but the stated kernels differ."""
     hosts = tmp_path / "hosts"
     hosts.mkdir()
     known = read_host(checkout / f"data/hosts/{FIRST}.toml")

@@ -247,7 +247,7 @@ def test_fastest_transport_without_a_library_has_a_separate_row_if_libraries_wer
     assert not re.search(row, alone)
 
 
-def test_column_of_a_reach_with_a_single_transport_is_left_out() -> None:
+def test_column_of_transports_within_a_process_is_left_out_if_only_one_was_measured() -> None:
     three = [Measured(name).latency(*SIX) for name in "ab"] + [Measured("alone", reach="process").latency(*SIX)]
 
     assert "Within one process" not in words_of(shown(*three))
@@ -318,7 +318,7 @@ def with_tail(one: Measured, *tail: float, size: int = 64) -> list[ResultRow]:
     return [*one.latency(*SIX, size=size), *one.latency(*tail, statistic="p99", size=size)]
 
 
-def test_transport_with_two_groups_of_runs_is_not_the_steadiest_if_only_one_group_is_lowest() -> None:
+def test_transport_is_not_the_steadiest_if_only_some_of_its_runs_have_the_lowest_values() -> None:
     (found,) = machines_of(with_tail(Measured("fastdds-udp"), *FASTDDS_UDP), with_tail(Measured("mosquitto"), *MOSQUITTO))
 
     choice = chosen(found, "steadiest")
@@ -335,7 +335,7 @@ def test_transport_with_runs_in_two_groups_is_not_tied_with_the_steadiest() -> N
     assert named(chosen(found, "steadiest")) == ("mosquitto", [])  # The values of "low" overlap with the values of mosquitto, but form two groups.
 
 
-def test_runs_in_two_groups_are_compared_by_the_higher_group_when_the_fastest_transport_is_chosen() -> None:
+def test_fastest_transport_is_chosen_by_the_slower_group_if_runs_form_two_groups() -> None:
     (found,) = machines_of(Measured("fastdds-udp").latency(*FASTDDS_UDP), Measured("mosquitto").latency(*MOSQUITTO))
 
     assert named(chosen(found, "fastest")) == ("mosquitto", [])
@@ -400,7 +400,7 @@ def test_variants_of_a_transport_compete_with_each_other_and_with_other_transpor
     assert json.loads(choice.member.series.runs[0].labels or "") == {"variant": "advised"}
 
 
-def test_best_transport_within_a_process_is_chosen_from_the_campaign_with_the_most_such_transports() -> None:
+def test_best_transport_within_a_process_is_from_the_campaign_with_the_most_transports_within_a_process() -> None:
     (found,) = machines_of(
         *(Measured(name, campaign="wide").latency(*SIX) for name in "abc"),
         *(Measured(name, campaign="own", reach="process").latency(*SIX) for name in ("queue", "ring")),
@@ -516,7 +516,7 @@ def floor_lines(drawing: str) -> list[str]:
     return re.findall(r'<path d="([^"]*)" class="tl-floor"', drawing)
 
 
-def test_floor_line_shows_a_transport_without_a_library_that_has_the_same_reach_and_waiting() -> None:
+def test_floor_line_of_a_library_shows_a_plain_transport_with_equal_reach_and_waiting() -> None:
     def both_sizes(one: Measured, value: float) -> list[ResultRow]:
         return [*one.latency(*(value for _ in SIX)), *one.latency(*(value for _ in SIX), size=1024)]
 

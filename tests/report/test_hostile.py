@@ -54,7 +54,7 @@ def parsed(site: Path) -> Iterator[tuple[str, Element]]:
 
 
 def shape(page: Element) -> tuple[object, ...]:
-    """The texts on a page must not change this result."""
+    """Return the tags, the names of the attributes and the classes of all elements of a page. The texts on the page must not change this result."""
     return tuple(_shape_of(element) for element in _elements(page) if element.get("class") != "tl-control")
 
 
@@ -66,7 +66,10 @@ def _shape_of(element: Element) -> tuple[object, ...]:
 
 
 def _elements(page: Element) -> Iterator[Element]:
-    """Words of shell scripts are left out, because their colours depend on the words."""
+    """Yield a page and all elements on the page, except the words of shell scripts.
+
+    These words are left out, because each word has its own element, and the colour of the element depends on the word.
+    """
     yield page
     for child in page:
         if not callable(child.tag) and not (page.tag == "pre" and child.tag == "span"):

@@ -43,7 +43,10 @@ SECRETS = (
 
 
 def write_runs(root: Path) -> None:
-    """Secrets are in a note of the log, in an unknown line, and in each open field of manifest and host file."""
+    """Write runs and a host file that contain secrets.
+
+    The secrets are in notes of the log, in an unknown line of the log, and in each open field of the manifest and the host file.
+    """
     *lines, end = NATIVE.read_text().splitlines()
     said = [f'note text="{key} {value}"'.replace("\\", "\\\\") for key, value in SAID.items()]
     native = "\n".join([*lines, *said, "a line by acmeline that nobody knows", end, ""]).encode()
@@ -72,7 +75,10 @@ def write_runs(root: Path) -> None:
 
 
 def texts(site: Path) -> Iterator[tuple[str, str]]:
-    """Leave out the files of the theme. Parquet tables are converted to text."""
+    """Yield all texts of a site, each with the name of its file. The texts are the names of the files and the contents of the files.
+
+    The contents of the files of the theme are left out. Parquet tables are converted to text.
+    """
     for path in (path for path in site.rglob("*") if path.is_file() and path.suffix not in (".woff2", ".ttf")):
         name = path.relative_to(site).as_posix()
         yield name, name

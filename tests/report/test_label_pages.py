@@ -78,7 +78,7 @@ def test_runs_with_different_labels_are_different_series_whose_names_contain_the
     }
 
 
-def test_series_without_a_label_is_named_not_stated_if_its_name_would_be_empty(tmp_path: Path) -> None:
+def test_name_of_a_series_states_that_a_label_is_missing_if_the_name_would_be_empty(tmp_path: Path) -> None:
     add(tmp_path, "calico", plugin="calico")
     add(tmp_path, "bare")
 
@@ -102,7 +102,7 @@ def test_measured_runs_precede_their_controls(tmp_path: Path) -> None:
     assert [one.label for one in view_of(load([tmp_path])).series()] == ["no control run", "control run"]
 
 
-def test_name_of_a_series_contains_a_label_that_differs_only_in_another_transport(view: View) -> None:
+def test_name_of_a_series_contains_only_the_labels_that_differ_within_the_selection(view: View) -> None:
     part = view.only(Selection(labels=(("label.kernel", "6.1"),)))
 
     names = {(one.transport, one.series.label) for one in system_series(part, PageIndex())}
@@ -154,7 +154,7 @@ def test_pages_can_be_split_by_any_list_of_fields(view: View) -> None:
     assert documents(view, "system", "host") == {"S": [("s/desk", "S, host desk")]}
 
 
-def test_pages_are_sorted_by_the_numbers_in_their_labels_and_not_stated_comes_last(tmp_path: Path) -> None:
+def test_pages_are_sorted_by_the_numbers_in_their_labels_with_a_missing_label_last(tmp_path: Path) -> None:
     for plugin in ("v10", "Zeta", "v9", "v\u00b2", "alpha"):
         add(tmp_path, plugin, plugin=plugin)
     add(tmp_path, "bare")
@@ -185,7 +185,7 @@ def test_page_index_reads_the_fields_of_each_listed_page_and_refuses_invalid_fie
         page_index([["S", "udp"]])
 
 
-def test_table_of_pages_has_a_column_for_the_splitting_label_and_best_results_name_other_labels(view: View) -> None:
+def test_label_that_divides_the_pages_is_in_a_column_instead_of_in_names(view: View) -> None:
     parts = [part for group in page_groups(view, ("system", "label.plugin")) for page in group.pages for part in page.parts]
 
     table = str(overview(view, PageIndex(parts), Links("logs")))
@@ -290,7 +290,7 @@ def test_each_page_offers_its_own_numbers_and_the_side_by_side_page_links_to_eac
     assert dead_links(site, pages) == []
 
 
-def test_label_in_the_setting_pages_is_reported_on_the_terminal_if_no_run_has_this_label(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_unknown_label_in_the_settings_of_a_site_is_reported_on_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     from tacholog.commands.report import _mention_missing_labels
 
     add(tmp_path / "data", "a", kernel="6.1")

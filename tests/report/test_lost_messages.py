@@ -104,7 +104,7 @@ def test_cell_of_a_missing_percentile_says_that_there_are_too_few_samples(tmp_pa
     assert [row[-1] for row in rows] == ["too few samples"] * 2
 
 
-def test_missing_processor_time_of_a_stream_is_called_not_stated(tmp_path: Path) -> None:
+def test_missing_processor_time_of_a_stream_is_shown_as_not_stated(tmp_path: Path) -> None:
     add(tmp_path, "A", UDP, "A")
     cost = "cost payload_bytes=65536 test=throughput messages=9386 sides_ns=41084000\n"
     add(tmp_path, "B", re.sub(r"(throughput payload_bytes=65536 .*\n)", rf"\1{cost}", UDP), "B")

@@ -201,7 +201,7 @@ def test_rows_with_equal_conditions_have_unique_names() -> None:
     assert row_names([{"type": "a"}, {"type": "a"}]) == ["(1 of 2)", "(2 of 2)"]
 
 
-def test_setting_with_the_value_library_is_shown_as_library_default() -> None:
+def test_setting_that_is_left_to_the_library_is_shown_as_library_default() -> None:
     stated = '{"idle": "library", "mtu": "8192"}'
     assert words("settings", stated) == "idle library default, mtu 8192"
 

@@ -34,7 +34,10 @@ OF_LINE = {LINE: 10_000.0, f"{LINE}~2": 9_000.0, f"{LINE}~3": 8_000.0, f"{LINE}~
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
-    """Only the tables of eCAL have rows of four numbers with the same name."""
+    """Return a folder with recorded runs of eCAL and of RTI Connext DDS, and with host files.
+
+    The runs of eCAL are needed, because only their tables have rows of four numbers with the same name.
+    """
     root = tmp_path_factory.mktemp("data")
     shutil.copytree(checkout / "data/ecal", root / "ecal")
     shutil.copytree(checkout / "data/rti/custom-type", root / "rti")

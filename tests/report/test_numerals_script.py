@@ -24,7 +24,7 @@ EDGES = (
     *(1e6, 1e9, 1e12, 1e15, 1.23456789e18, 1_000_000_000_000.5, 1_000_000_000_005.0, 0.5, 2.5, 1.005, 1.015, 0.125, 100.5, 101.5, 1234.5),
     *(355.0, 0.05952558778717175, 18888858226.590515, 3527250.4e6, 1e-7, 4.5e-5, 12345678.9),
 )
-# Values as logs print them, halves at a rounding limit, and random floats in the range of shown values.
+# Three kinds of values: values as logs print them, values halfway between two rounded values, and random floats in the range of shown values.
 PRINTED = st.builds(lambda digits, places: float(f"{digits}e{places}"), st.integers(0, 10**7), st.integers(-9, 9))
 HALVES = st.builds(lambda digits, places: float(f"{digits}.5e{places}"), st.integers(100, 9999), st.integers(-6, 9))
 VALUES = st.lists(PRINTED | HALVES | st.floats(1e-12, 1e24), min_size=1, max_size=200)
@@ -68,7 +68,7 @@ def test_script_writes_each_quantity_as_python_does(write: Write, unit: str, val
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=VALUES)
 @example(values=list(EDGES))
-def test_script_writes_each_number_without_a_unit_as_python_does(write: Write, values: list[float]) -> None:
+def test_script_writes_a_number_that_has_no_unit_as_python_does(write: Write, values: list[float]) -> None:
     assert write(values, None) == [rounded(value) for value in values]
 
 

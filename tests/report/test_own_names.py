@@ -40,7 +40,7 @@ def add(root: Path, system: str, **stated: object) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The systems have the names of files and folders of a site."""
+    """Return a built site. Its systems have names that files and folders of a site also have."""
     root = tmp_path_factory.mktemp("names")
     for number, system in enumerate(SYSTEMS):
         for release in "12":

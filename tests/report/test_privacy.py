@@ -213,7 +213,10 @@ def test_window_title_is_not_shown() -> None:
 
 
 def write_telling_run(root: Path) -> None:
-    """The secrets are in names of folders, files and machines, in logs, manifests and host files."""
+    """Write two runs and a host file that contain secrets.
+
+    The secrets are in the names of folders, files and machines. They are also in the logs, the manifests and the host file.
+    """
     lines = NATIVE.read_text().splitlines(keepends=True)
     log = "".join([*lines[:3], *(f"{line}\n" for line in SAID), *lines[3:]]).encode()
     for name, content in (("plain.log", log), ("buildbox-07.log", gzip.compress(log))):
@@ -391,7 +394,7 @@ def test_single_release_of_a_campaign_is_left_out_and_new_runs_are_shown(tmp_pat
 
 
 @pytest.mark.site
-def test_release_to_leave_out_without_runs_is_named(tmp_path: Path) -> None:
+def test_unknown_release_in_the_list_of_left_out_campaigns_is_refused(tmp_path: Path) -> None:
     shutil.copytree(Path(__file__).parents[2] / "data/perftest/0.1.0/latency-uds/01", tmp_path / "data/run")
     settings = SiteSettings(campaigns_left_out=(CampaignOfRelease("quick", "0.9"),))
 
@@ -400,7 +403,7 @@ def test_release_to_leave_out_without_runs_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.site
-def test_campaign_to_leave_out_without_runs_is_named(data: Path, tmp_path: Path) -> None:
+def test_unknown_campaign_in_the_list_of_left_out_campaigns_is_refused(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="campaigns_left_out: no run of the campaign 'quik'; there are"):
         build_site([data], tmp_path / "site", tmp_path, SiteSettings(campaigns_left_out=("quik",)))
 

@@ -87,7 +87,7 @@ def test_raw_log_is_stored_once_for_all_versions_and_each_page_links_to_this_log
         assert (target / page).parent.joinpath(found[1]).resolve() == target / address
 
 
-def test_raw_log_that_only_a_replaced_version_linked_to_is_no_longer_published(tmp_path: Path) -> None:
+def test_raw_log_is_removed_if_only_a_replaced_version_had_a_link_to_the_log(tmp_path: Path) -> None:
     target = tmp_path / "public"
     kept, leaked, clean = (built(tmp_path / name) for name in ("kept", "leaked", "clean"))
     old, _, new = with_raw_log(kept, "Length: 32"), with_raw_log(leaked, "Length: 64 codename"), with_raw_log(clean, "Length: 64 […]")
@@ -208,7 +208,7 @@ def test_label_that_is_not_a_plain_folder_name_is_refused(tmp_path: Path, label:
 
 @pytest.mark.parametrize("label", ["index.html", "versions.json"])
 @pytest.mark.parametrize("replace", [False, True])
-def test_label_with_the_name_of_a_file_beside_the_versions_is_refused_with_advice(tmp_path: Path, label: str, replace: bool) -> None:
+def test_label_is_refused_with_advice_if_a_file_of_the_site_has_this_name(tmp_path: Path, label: str, replace: bool) -> None:
     said = rf"^--release '{label}': versions/{label} is a file of the site itself; take another label, of letters, digits and \. _ \+ -$"
     target = tmp_path / "public"
     site = built(tmp_path / "one")
@@ -443,7 +443,7 @@ def test_workflow_measures_and_publishes_with_existing_nox_sessions(checkout: Pa
     assert not any("${{" in command for command in commands)
 
 
-def test_publish_states_the_changes_of_the_newest_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publish_command_prints_the_changes_of_the_newest_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site, summary = built(tmp_path / "one"), tmp_path / "summary.md"
     (site / "downloads").mkdir()
     (site / "downloads/latest-diff.md").write_text("### 1 → 2&#35;: 3 worse\n\n| verdict | rows |\n")
@@ -456,7 +456,7 @@ def test_publish_states_the_changes_of_the_newest_release(tmp_path: Path, monkey
     assert summary.read_text() == "### 1 → 2&#35;: 3 worse\n\n| verdict | rows |\n"
 
 
-def test_publish_states_the_changes_of_each_system(tmp_path: Path) -> None:
+def test_publish_command_prints_the_changes_of_each_system(tmp_path: Path) -> None:
     site = built(tmp_path / "one")
     (site / "downloads").mkdir()
     (site / "downloads/latest-diff.md").write_text("### A: 1 → 2: 3 worse\n\n- old: x\n\n### B: 1 → 2: 1 better\n")

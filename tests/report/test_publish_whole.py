@@ -99,7 +99,7 @@ def test_kill_at_any_step_leaves_the_old_or_the_new_version_at_the_root_and_a_re
     assert after > 0, "the old one is removed after the switch"
 
 
-def test_root_stays_unchanged_if_the_disk_is_full_and_a_retry_works(tmp_path: Path) -> None:
+def test_publication_that_failed_on_a_full_disk_changed_nothing_and_can_be_repeated(tmp_path: Path) -> None:
     big = "x" * 90_000
     old, new = site(tmp_path / "one", udp="old"), site(tmp_path / "two", udp="new", big=big, bigger=big)
     small = tmp_path / "small"

@@ -197,7 +197,7 @@ def the_group(member: SystemSeries) -> Group:
 
 
 def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", began: str = "2026-01-01") -> SystemSeries:
-    """The messages have 64 bytes, and each value is a run."""
+    """Return a series of a campaign with messages of 64 bytes. Each of ``values_ns`` is the result of a run of its own."""
     made = one(transport, *values_ns)
     changes = {"release": "1", "system_version": "1", "start_time": began, "campaign": name, "build": build}
     results = [
@@ -209,7 +209,10 @@ def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", b
 
 
 def shown(*members: SystemSeries, document: str = "rankings", overflow: Callable[[str, Html], Html] | None = None) -> str:
-    """``document`` is the name of the page; by default it is the page of medians by size."""
+    """Return the HTML text of a page that shows these series side by side.
+
+    ``document`` is the name of the page. By default, this is the page of medians by size.
+    """
     results = [result for each in members for result in each.series.results]
     runs = {result.run.run: result.run for result in results}
     view = View({run: [result for result in results if result.run.run == run] for run in runs}, runs, [], [], {})
@@ -262,7 +265,7 @@ def test_single_transport_with_controls_is_shown_as_a_single_transport() -> None
     assert "Only one transport was measured" in html
 
 
-def test_control_is_not_offered_for_ratios_and_is_not_the_best_of_a_transport() -> None:
+def test_control_run_counts_neither_for_ratios_nor_for_the_best_result() -> None:
     real, other = released("1", "2026-01-01", 700.0), control(released("1", "2026-01-01", 100.0))
     results = [*real.series.results, *other.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
@@ -363,7 +366,7 @@ def test_references_are_not_ranked_with_copies() -> None:
     assert sorted([member.transport for member in members] for members in found.values()) == [["a", "b"], ["c", "d"]]
 
 
-def test_best_value_is_not_an_upper_bound_and_not_of_a_run_with_loss() -> None:
+def test_best_value_is_neither_an_upper_bound_nor_from_a_run_with_loss() -> None:
     assert best(one("a", 100.0, bound="<"), one("b", 200.0, marks=("loss",)), one("c", 300.0)) == ["c"]
 
 
@@ -435,7 +438,7 @@ def run(result: ResultRow, version: str, start_time: str) -> RunRow:
 
 
 def released(release: str, began: str | None, value_ns: float, table: str = "") -> SystemSeries:
-    """``began`` is the start time of the run; a run without a start time is a published run."""
+    """Return a series with one run of a release. ``began`` is the start time of the run. If the start time is None, the run is a published run."""
     (result,) = one("a", value_ns).series.results
     changes = {"run": f"{release}/{began}{table}", "release": release, "system_version": release, "start_time": began, "published": began is None}
     run = msgspec.structs.replace(result.run, **changes)
@@ -471,7 +474,7 @@ def test_table_of_systems_marks_a_system_with_high_loss_at_each_size(tmp_path: P
     assert "32\u00a0B, more than 1\u202f% lost at every size" in table
 
 
-def test_table_of_systems_and_summary_state_that_no_message_arrived(tmp_path: Path) -> None:
+def test_overview_and_summary_state_that_nothing_arrived(tmp_path: Path) -> None:
     add_run(tmp_path, "none", (FORMATS / "iperf3/udp-total-loss.log").read_text(), rti("UDP", published=False))
     view = view_of(load([tmp_path]))
 
@@ -580,7 +583,10 @@ def test_release_that_copied_bytes_is_not_ranked_if_the_newest_release_hands_ove
 
 
 def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
-    """``marks`` are quality marks, for example that only a reference was handed over."""
+    """Return a list with the only result of a published run of a release.
+
+    ``marks`` are the quality marks of the result. One mark states, for example, that only a reference was handed over.
+    """
     (result,) = one("a", value_ns, marks=marks).series.results
     run = msgspec.structs.replace(result.run, run=release, release=release, system_version=release, published=True)
     return [msgspec.structs.replace(result, run=run)]

@@ -31,7 +31,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def add(root: Path, run: str, text: str, **manifest: object) -> None:
-    """The log of Tacholog's own tool ends with ``text``."""
+    """Add a run with a log of Tacholog's own tool. ``text`` is appended to this log."""
     folder = root / run
     folder.mkdir(parents=True)
     log = NATIVE.read_text() + text
@@ -41,7 +41,10 @@ def add(root: Path, run: str, text: str, **manifest: object) -> None:
 
 
 def shown(root: Path, to: Path, privacy: Privacy = SHOWN, read: list[str] | None = None) -> dict[str, str]:
-    """Return the published log of each run. ``read`` gets the logs that were not taken from the cache."""
+    """Return the published log of each run, by the name of the run.
+
+    If a log is not taken from the cache, the name of the log is appended to the list ``read``.
+    """
     data = redacted(load([root]), privacy, to, lambda log, _: None if read is None else read.append(log))
     return {run: (Path(place) / "some.log").read_text() for run, place in zip(data.runs["run"], data.runs["root"], strict=True)}
 

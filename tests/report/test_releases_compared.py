@@ -34,7 +34,10 @@ RUN = "latency-shm/01"
 
 
 def release(root: Path, checkout: Path, label: str, day: int, **changes: object) -> None:
-    """The run is a recorded run of perftest 0.1.0 with another label and day. ``run`` is the folder of this run."""
+    """Add a release with one run. This run is a copy of a recorded run of perftest 0.1.0, with the given label and day.
+
+    ``changes`` are further changes to the manifest. But ``changes`` can also contain ``run``: the folder of the recorded run that is copied.
+    """
     run = str(changes.pop("run", RUN))
     folder = root / label / run
     shutil.copytree(checkout / "data/perftest/0.1.0" / run, folder)
@@ -91,7 +94,7 @@ def test_comparison_appears_on_a_page_of_any_project(tmp_path: Path, releases: P
     assert (tmp_path / "out/_static/tacholog-diff.css").is_file()
 
 
-def test_directive_selects_sizes_and_verdicts_with_the_words_of_the_report(tmp_path: Path, releases: Path) -> None:
+def test_directive_accepts_the_words_of_the_report_for_sizes_and_verdicts(tmp_path: Path, releases: Path) -> None:
     diff = "```{perf-diff} 1.9 1.10\n:metric: p50\n:only: alike, not proven\n:size: 64 B, 1KiB\n```"
     table = "```{perf-table} latency\n:release: 1.9\n:size: ..256B\n```"
 
@@ -294,7 +297,7 @@ def test_line_in_a_history_ends_before_a_release_that_cannot_be_compared_with_th
     assert sorted({tuple(point.release for point in line.points) for line in found}) == [(0, 1), (2,)]
 
 
-def test_release_that_two_paired_campaigns_measured_has_two_lines_in_a_history(tmp_path: Path, checkout: Path) -> None:
+def test_history_has_two_lines_if_two_paired_campaigns_measured_a_release(tmp_path: Path, checkout: Path) -> None:
     recorded = checkout / "data/perftest/0.1.0-to-0.2.0"
     for campaign, day, (first, second) in (("one", "21", ("1", "2")), ("two", "22", ("2", "3"))):
         for side, label in (("old", first), ("new", second)):
@@ -317,7 +320,7 @@ def test_release_that_two_paired_campaigns_measured_has_two_lines_in_a_history(t
     assert values[0] == values[1]  # Both campaigns are copies of the same pairs, so both lines have equal values.
 
 
-def test_release_with_other_row_names_starts_new_lines_with_a_reason(checkout: Path) -> None:
+def test_history_states_why_new_lines_start_if_a_release_has_different_row_names(checkout: Path) -> None:
     sides = [find(str(checkout / "data/ecal" / release), []) for release in ("5.4.0", "5.5.0", "5.11", "5.12")]
     reports = [compare(old, new, Policy()) for old, new in pairwise(sides)]
 

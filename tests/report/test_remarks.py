@@ -32,7 +32,7 @@ def test_remark_on_all_runs_is_shown_without_a_number_of_runs() -> None:
     assert ">The document states no host.</p>" in remarks([run("a", "The document states no host.")])
 
 
-def test_remark_on_all_runs_of_a_release_names_the_release() -> None:
+def test_remark_is_shown_with_the_name_of_the_release_if_all_runs_have_this_remark() -> None:
     assert "<strong>1.4</strong>: Old." in remarks([run("a", "Old.", release="1.4"), run("b", release="1.5")])
     assert "<strong>1 of 2 runs</strong>: Old." in remarks([run("a", "Old.", release="1.4"), run("b", release="1.4")])
 

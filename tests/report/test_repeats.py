@@ -151,7 +151,7 @@ def test_two_groups_of_runs_are_shown_as_two_measured_values() -> None:
     assert words_of(cell, "ns") == "two groups of runs: 140\u00a0ns in 3 and 581\u00a0ns in 3 (131\u00a0ns to 591\u00a0ns in all)"
 
 
-def test_table_links_the_number_of_each_group_and_states_its_number_of_runs() -> None:
+def test_each_group_of_runs_has_a_linked_number_and_a_count_of_runs_in_the_table() -> None:
     shown = str(numbers_tables([runs_of(TWO_GROUPS)], Links("logs"), "t"))
     row = shown[shown.index("<tbody>") : shown.index("</tr>", shown.index("<tbody>"))]
 
@@ -205,7 +205,10 @@ REDIS = (139647.0, 137471.0, 1483775.0, 124479.0, 131327.0, 128255.0)
 
 
 def members_of(runs: Mapping[str, Sequence[float]]) -> tuple[Group, list[SystemSeries]]:
-    """``runs`` has the values of the runs of each transport."""
+    """Return the ranking group that all series belong to, and these series.
+
+    Each transport has one series. ``runs`` contains the values of the runs of each transport.
+    """
     ((group, found),) = groups([SystemSeries("X", transport, runs_of(values, transport)) for transport, values in runs.items()]).items()
     return group, found
 
@@ -268,7 +271,7 @@ def test_note_says_that_only_some_runs_have_a_mark_if_other_runs_lack_the_mark()
 
 
 @pytest.mark.parametrize(("samples", "words"), [(99_999, "too few samples"), (100_000, "not stated"), (None, "not stated")])
-def test_cell_of_a_missing_percentile_reads_too_few_samples_if_its_run_had_too_few_samples(samples: int | None, words: str) -> None:
+def test_cell_of_a_missing_percentile_states_whether_a_run_had_too_few_samples(samples: int | None, words: str) -> None:
     results = [*results_of("1", PRINTED[0], samples=2_000_000), *results_of("2", PRINTED[2], samples=samples)]
     (series,) = series_of(results)
 

@@ -156,7 +156,7 @@ def test_table_of_medians_states_once_that_its_columns_may_come_from_different_r
     assert words not in numbers_tables(series_in(tmp_path / "alone"), Links(), "t")
 
 
-def test_release_precedes_its_earlier_release_candidate(tmp_path: Path) -> None:
+def test_release_counts_as_newer_than_its_release_candidate(tmp_path: Path) -> None:
     for version in ("5.12-rc1", "5.9", "5.12"):
         add_run(tmp_path, version, LATENCY, Manifest(system="S", system_version=version, tool="perftest", host="desk", logs=()))
 

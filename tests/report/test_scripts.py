@@ -98,7 +98,10 @@ def test_script_of_an_own_run_measures_the_same_results(path: Path, perftest: Pa
 
 
 def ran(folder: Path, *commands: Command) -> subprocess.CompletedProcess[str]:
-    """The PATH has programs with odd names that print their name and arguments."""
+    """Run the shell script that Tacholog makes for these commands, and return the finished process.
+
+    The PATH contains programs with odd names. Each of these programs prints its own name and its arguments.
+    """
     for name in ("if", "done", "a=b", "a=64"):
         (folder / name).write_text('#!/bin/sh\nprintf "<%s>" "${0##*/}" "$@"\n')
         (folder / name).chmod(0o755)

@@ -20,7 +20,7 @@ def walked(site: Path) -> Walk:
     return walk(site)
 
 
-def test_each_number_links_to_a_line_with_this_number_or_names_its_statistic(walked: Walk) -> None:
+def test_each_number_has_a_link_to_its_log_line_or_the_name_of_its_statistic(walked: Walk) -> None:
     assert walked.wrong == []
     assert walked.linked > 150
     assert walked.named.total() > 100
@@ -33,14 +33,15 @@ def test_each_point_of_a_figure_links_to_a_line_with_its_value(site: Path) -> No
     assert count > 20
 
 
-def test_number_that_differs_from_its_line_and_number_without_a_statistic_are_reported(site: Path, tmp_path: Path) -> None:
+def test_walk_reports_a_changed_number_and_a_number_without_a_source(site: Path, tmp_path: Path) -> None:
     changed = tmp_path / "site"
     shutil.copytree(site / "rti-connext-dds", changed / "rti-connext-dds")
     shutil.copytree(site / "logs", changed / "logs")
     page = changed / "rti-connext-dds" / "udpv4.html"
     text = page.read_text()
     assert text.count(">473</a>") > 1
-    # This makes two errors. No log contains 569, which is the rounded mean of 472.8 and 664.2. And without its class, a count names no statistic.
+    # The two replacements make two errors. First, no log contains 569: it is the rounded mean of 472.8 and 664.2.
+    # Second, a count without its class does not have the name of a statistic.
     page.write_text(text.replace(">473</a>", ">569</a>", 1).replace('<span class="stat-count">', "<span>", 1))
 
     wrong = walk(changed).wrong

@@ -277,7 +277,7 @@ def test_run_links_to_its_manifest(site: Path, data: Path, page: Reader) -> None
     assert (site / "raw/rti/copy/run.toml.txt").read_bytes() == (data / "rti/copy/run.toml").read_bytes()
 
 
-def test_log_page_links_to_its_machine_script_manifest_and_checksum(page: Reader) -> None:
+def test_log_page_shows_the_origin_of_the_log(page: Reader) -> None:
     shown = page("logs/own/latency/sub.log")
 
     assert any(re.search(r"hosts\.html#host-host-[0-9a-f]{6}$", link) for link in shown.links)
@@ -342,7 +342,7 @@ def holding(index: str, stem: str) -> list[str]:
     return [documents[int(number)] for number in re.findall(r"\d+", found[1])] if found else []
 
 
-def test_quality_page_links_to_the_numbers_with_a_mark(page: Reader) -> None:
+def test_quality_page_has_links_to_numbers_that_have_a_mark(page: Reader) -> None:
     shown = page("quality")
 
     assert "rti-connext-dds/udpv4.html" in shown.links
@@ -526,7 +526,7 @@ def test_folder_of_logs_without_manifests_gives_one_line_of_advice_and_no_partia
     assert not (tmp_path / "site/index.html").exists()
 
 
-def test_home_page_explains_how_to_run_perftest_only_for_own_measurements(site: Path, tmp_path: Path) -> None:
+def test_home_page_explains_how_to_run_perftest_only_if_the_site_has_results_of_perftest(site: Path, tmp_path: Path) -> None:
     add_run(tmp_path, "rti/own", FIRST, rti("UDPv4", published=False))
 
     others = plan(view_of(load([tmp_path])), SiteSettings())[0].context

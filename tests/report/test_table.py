@@ -17,7 +17,7 @@ ROWS = [
 TABLE = Table("Latency", COLUMNS, [ROWS], "tl-table", "here")
 
 
-def test_number_has_a_unit_a_range_a_link_to_its_line_and_a_title_with_all_digits() -> None:
+def test_table_shows_a_number_with_its_unit_its_range_and_its_link() -> None:
     page = str(html(TABLE))
 
     assert '<th scope="col">median<span class="tl-unit">µs</span></th>' in page

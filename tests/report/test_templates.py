@@ -63,7 +63,7 @@ def test_value_is_escaped_only_once() -> None:
     assert "<td>1 &lt; 2</td>" in html(Table("", [TableColumn()], [[TableRow([TableCell("1 < 2")])]]))
 
 
-def test_text_whose_escapes_a_template_removes_is_escaped_again() -> None:
+def test_text_is_escaped_again_if_a_template_removes_its_escapes() -> None:
     assert "<script" not in html_templates().from_string("{{ (markup ~ value).unescape() }}").render(value=HOSTILE, markup=Markup("<b>"))
 
 

@@ -32,7 +32,7 @@ KINDS = (
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
-    """The site has no list of its files. It agrees with its logs."""
+    """Return the folder of a published site that agrees with its logs. The site has no list of its files."""
     folder = tmp_path_factory.mktemp("published")
     shutil.copytree(checkout / "data/rti/custom-type", folder / "data/rti")
     publish(build_site([folder / "data"], folder / "site", folder / "work").parent, folder / "public", "1")
@@ -92,7 +92,7 @@ def test_file_that_unpacks_to_far_more_than_its_size_is_refused(site: Path, kind
     code, said = verified(site)
 
     assert code != 0
-    assert "too much for its size" in said
+    assert "too much for a file of this size" in said
 
 
 def test_table_is_refused_if_it_states_too_many_rows_for_the_size_of_its_file(site: Path) -> None:
@@ -105,7 +105,7 @@ def test_table_is_refused_if_it_states_too_many_rows_for_the_size_of_its_file(si
 
     assert code == 2
     assert "400000 rows" in said
-    assert "too much for its size" in said
+    assert "too much for a file of this size" in said
 
 
 def test_table_with_texts_far_longer_than_its_file_is_refused(site: Path) -> None:
@@ -117,8 +117,8 @@ def test_table_with_texts_far_longer_than_its_file_is_refused(site: Path) -> Non
     code, said = verified(site)
 
     assert code == 2
-    assert "its texts have 1" in said
-    assert "too much for its size" in said
+    assert "the texts in the table have 1" in said
+    assert "too much for a file of this size" in said
 
 
 def test_limit_of_unpacked_size_grows_with_the_file_and_accepts_usual_texts() -> None:

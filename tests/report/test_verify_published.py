@@ -29,7 +29,10 @@ RESULTS = "data/results.parquet"
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Only the older of two versions has the system Gone, but the downloads of this system keep their addresses."""
+    """Return the folder of a published site with two versions.
+
+    Only the older version has the system "Gone". But the downloads of this system also keep their addresses in the newer version.
+    """
     folder = tmp_path_factory.mktemp("published")
     data = write_runs(folder / "data")
     add_run(data, "gone", NATIVE.read_text(), Manifest(system="Gone", tool="perftest", host="desk", logs=()))
@@ -103,7 +106,7 @@ def test_changed_row_of_a_text_download_is_reported(copy: Path, ending: str, old
     }
 
 
-def test_damaged_text_download_and_text_download_with_another_header_are_reported(copy: Path) -> None:
+def test_text_download_is_reported_if_its_header_is_changed_or_its_end_is_missing(copy: Path) -> None:
     first, second = min((copy / "data").glob("rti*.csv.gz")), next((copy / "data/releases").glob("rti*"))
     first.write_bytes(gzip.compress(gzip.decompress(first.read_bytes()).replace(b"payload_bytes", b"bytes", 1)))
     second.write_bytes(second.read_bytes()[:40])

@@ -26,7 +26,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> View:
 
 
 def is_selected(result: ResultRow, selection: Selection) -> bool:
-    """This is a second, simple implementation of the selection."""
+    """Return whether a selection contains a number. The tests compare this simple implementation with the implementation of Tacholog."""
     given = {name: getattr(result.run, name) for name in ("system", "host", "run", "release")}
     given |= {"transport": result.conditions.transport, "test": result.test}
     asked = {name: getattr(selection, name) for name in given if getattr(selection, name) is not None}
@@ -60,7 +60,7 @@ def test_selection_contains_exactly_the_numbers_whose_fields_have_the_selected_v
     assert len(counts) > 5
 
 
-def test_selection_has_the_transports_and_tests_of_its_own_numbers(whole: View) -> None:
+def test_selection_knows_the_transports_and_tests_of_the_selected_numbers(whole: View) -> None:
     several = [msgspec.structs.replace(result, test=test) for result in whole.by_run["rti/own-3"] for test in ("latency", "throughput")]
     view = msgspec.structs.replace(whole, by_run=whole.by_run | {"rti/own-3": several})
     for selection in selections():
@@ -81,7 +81,7 @@ def test_selection_of_a_selection_shows_the_numbers_that_both_selections_include
         assert in_two.runs == whole.only(selection).runs
 
 
-def test_series_of_a_selected_test_equal_the_series_of_a_view_of_only_this_test(whole: View) -> None:
+def test_selection_of_one_test_has_the_same_series_as_a_view_of_this_test_alone(whole: View) -> None:
     found = 0
     for selection in (one for one in selections() if one.test is not None):
         shown = whole.only(selection)

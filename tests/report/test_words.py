@@ -58,7 +58,7 @@ def test_quantity_has_the_most_readable_unit(value: float, unit: str, shown: str
         *((0.9996, "1"), (9.996, "10"), (97232.4, "97\u202f232"), (-1.255, "-1.26"), (0.0, "0"), (1e-12, "0.000000000001")),
     ],
 )
-def test_number_has_three_digits_and_all_digits_before_its_decimal_point(number: float, shown: str) -> None:
+def test_number_is_rounded_to_three_digits_but_never_before_the_decimal_point(number: float, shown: str) -> None:
     assert rounded(number) == shown
 
 

@@ -142,7 +142,11 @@ def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
 
 
 def sizes_shown(metric: str, unit: str) -> list[float]:
-    """The sizes are in units of the schema. For a number without a unit, the sizes of all units are returned."""
+    """Return the size of the shown unit, as a multiple of the unit that the schema states for the metric.
+
+    The list contains only this size. But if the metric has no such unit, for example because a number is shown without a unit, the list contains the
+    sizes of all units of the metric.
+    """
     of = METRICS[metric].unit
     steps = {str(sign): float(str(size)) for sign, size in steps_of(of)} | {unit_shown(of).sign: unit_shown(of).size}
     if metric == "duration":
@@ -151,7 +155,10 @@ def sizes_shown(metric: str, unit: str) -> list[float]:
 
 
 def says(line: str, shown: Numeral, metric: str) -> bool:
-    """Each number of the line is first converted to the shown unit and rounded."""
+    """Return whether a log line contains a shown number, or contains numbers from which the shown number can be computed.
+
+    Before the comparison, each number of the line is converted to the shown unit and rounded.
+    """
     scales = _SCALES.get(METRICS[metric].unit, (1.0,))
     for printed in _PRINTED.findall(line):
         value = float(printed.replace(",", ""))

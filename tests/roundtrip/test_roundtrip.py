@@ -67,7 +67,7 @@ def run(perftest: Path, tmp_path: Path) -> Callable[..., Log]:
 
 
 def summaries(log: Log) -> list[Record]:
-    """Leave out the summary records of processor time."""
+    """Return the summary records of a log, without the summary records of processor time."""
     return [record for record in log.records if record.scope == "summary" and record.number("cpu_per_message", "mean") is None]
 
 

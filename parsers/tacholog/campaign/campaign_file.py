@@ -65,16 +65,17 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     """One process of the runs of a block: ``[[runs.processes]]``.
 
     Attributes:
-        name: its name in messages and in ``run.toml``.
-        role: its role, such as ``sub`` or ``server``.
+        name: the name of the process in messages and in ``run.toml``.
+        role: the role of the process, such as ``sub`` or ``server``.
         command: the program and its arguments.
         host: a name from ``hosts``. Default: this machine.
         ready: when the next process may start. Default: immediately.
-        ends: ``itself``, or ``stopped`` by the harness once all other processes have ended.
-        log: the file for its standard output. Default: NAME.log.
+        ends: how the process ends. ``itself`` means that the process ends by itself. ``stopped`` means that the harness stops the process once
+            all other processes have ended.
+        log: the file for the standard output of the process. Default: NAME.log.
         results: false if the log contains no results.
-        deadline_s: its longest duration, if it ends by itself.
-        format: the format of its log, if it cannot be detected. Default: the format of the campaign.
+        deadline_s: the longest duration of the process, if the process ends by itself.
+        format: the format of the log, if the format cannot be detected. Default: the format of the campaign.
     """
 
     name: str
@@ -142,7 +143,9 @@ def fill_process(process: Process, values: Mapping[str, Value | list[Value]]) ->
 def _fill_ready(process: Process, ready: ReadyCondition, values: Mapping[str, Value | list[Value]]) -> ReadyCondition:
     keys = [name for name in ("output", "port", "seconds") if getattr(ready, name) is not None]
     if len(keys) != 1:
-        raise UnreadableInput(f"process {process.name!r}: ready needs exactly one of output, port and seconds; it has {' and '.join(keys) or 'none'}")
+        raise UnreadableInput(
+            f"process {process.name!r}: the key 'ready' needs exactly one of 'output', 'port' and 'seconds'; it has {' and '.join(keys) or 'none'}"
+        )
     port = fill(str(ready.port), values) if ready.port is not None else None
     if port is not None and not (re.fullmatch("[0-9]{1,5}", port) and int(port) in _PORTS):
         raise UnreadableInput(f"process {process.name!r}: ready = {{ port = {port!r} }} is not a number from 1 to {_PORTS[-1]}")
@@ -181,7 +184,9 @@ def _check_process(process: Process, hosts: Mapping[str, HostEntry]) -> None:
     if process.log_file in reserved or process.log_file.startswith("."):
         raise UnreadableInput(f"process {process.name!r}: log = {process.log_file!r} is reserved: the harness writes {', '.join(reserved)}")
     if process.deadline_s is not None and process.ends == "stopped":
-        raise UnreadableInput(f"process {process.name!r}: deadline_s is for processes that end by themselves; ready has its own deadline_s")
+        raise UnreadableInput(
+            f"process {process.name!r}: the key 'deadline_s' is for processes that end by themselves; the key 'ready' has a 'deadline_s' of its own"
+        )
 
 
 def _check_distinct(what: str, values: Sequence[str]) -> None:
@@ -322,7 +327,9 @@ def read_campaign(path: Path) -> Campaign:
 
 def _with_values_of_campaign(block: RunBlock, campaign: Campaign) -> RunBlock:
     if block.processes and block.arguments:
-        raise UnreadableInput(f"block {block.name!r}: arguments needs a command; add the words to the commands of its processes")
+        raise UnreadableInput(
+            f"block {block.name!r}: with 'processes', the key 'arguments' is not allowed; add the arguments to the commands of the processes"
+        )
     command = block.command or (None if block.processes else campaign.command)
     return msgspec.structs.replace(
         block, command=(*command, *block.arguments) if command else None, arguments=(), options={**campaign.options, **block.options}

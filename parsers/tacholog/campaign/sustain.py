@@ -132,7 +132,7 @@ class SustainSearch:
         return None if confirming is None else TrialOrder(confirming, plan.full_s, is_full_length=True)
 
     def add(self, trial: TrialOrder, *, passed: bool) -> None:
-        """Add the result of a trial: whether it passed. It belongs to the trial that `next` returned last."""
+        """Add the result of a trial. The trial must be the one that `next` returned last. ``passed`` states whether the trial passed."""
         tried = self._rates.get(trial.rate_per_s, TrialTimes())
         name = f"{'full' if trial.is_full_length else 'short'}_{'passed' if passed else 'missed'}_s"
         self._rates[trial.rate_per_s] = tried._replace(**{name: getattr(tried, name) + trial.duration_s})
@@ -148,7 +148,11 @@ class SustainSearch:
         return SearchResult(outcome, lower, upper, self._trials, at_rate, passed_above)
 
     def _bound_of(self, tried: TrialTimes, *, is_full_length: bool) -> Bound:
-        """Without ``is_full_length``, all trials count, and the duration of one short trial is enough for a decision."""
+        """Return whether the trials at a rate make this rate a lower bound or an upper bound of the sustained rate, or leave it undecided.
+
+        If ``is_full_length`` is false, short trials count as much as trials of full length. In this case the duration of one
+        short trial is enough for a decision.
+        """
         plan = self._plan
         if is_full_length:
             return classify(tried, plan.full_s * plan.trials, plan.exceed_ratio)
@@ -156,7 +160,11 @@ class SustainSearch:
         return classify(both, plan.short_s, plan.exceed_ratio)
 
     def _bounds(self, *, is_full_length: bool) -> tuple[float | None, float | None]:
-        """The upper bound is the lowest rate that is an upper bound. The lower bound is the highest rate below it that is a lower bound."""
+        """Return the lower and the upper bound of the sustained rate. A bound is ``None`` if no tried rate is such a bound.
+
+        Each tried rate is "lower", "upper" or "undecided", see `_bound_of`. The returned upper bound is the lowest rate that is "upper". The returned
+        lower bound is the highest "lower" rate below this upper bound.
+        """
         lower: float | None = None
         for rate, tried in sorted(self._rates.items()):
             bound = self._bound_of(tried, is_full_length=is_full_length)

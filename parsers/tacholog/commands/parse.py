@@ -80,7 +80,10 @@ def _failure(path: str, log_format: str | None, listing: Listing | None, totals:
 
 
 def _logs(paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield each log with ``None``. A folder without logs, or a folder that cannot be listed, comes with the reason."""
+    """Yield the path of each log, together with ``None``.
+
+    If a folder has no log or cannot be listed, yield the path of the folder instead, together with the reason.
+    """
     for path in paths:
         if path == STANDARD_INPUT or not Path(path).is_dir():
             yield path, None

@@ -117,7 +117,10 @@ def _from_new_pairs(row: Row, candidates: Sequence[Row], again: Comparison) -> R
 
 
 def _is_same_row(again: RowKey, first: RowKey) -> bool:
-    """``again`` may have fewer distinguishing conditions, because the new pairs have fewer rows."""
+    """Return whether a key of the new pairs and a key of the first pairs name the same row.
+
+    The key of the new pairs may have fewer distinguishing conditions, because the new pairs have fewer rows.
+    """
     return msgspec.structs.replace(again, apart=()) == msgspec.structs.replace(first, apart=()) and {*again.apart} <= {*first.apart}
 
 

@@ -52,15 +52,15 @@ def least_p(runs_old: int, runs_new: int, paired: bool) -> float:
 
 
 def share_of_largest(pairs: Iterable[int], rate: float, *, sessions: bool = False) -> float:
-    """Return the share of the level for the test by the largest row; the remaining share is for the rank test.
+    """Return which share of the significance level is for the test by the largest row. The remaining share is for the rank test.
 
-    The share is 0.5 if a row can be significant at half of the level. It is 1 if so few pairs (such as six) cannot be significant at half of the
-    level, and 0 without pairs.
+    The share is 0 if no row has pairs. It is 0.5 if a row has enough pairs to be significant at half of the level. Otherwise it is 1, because a row
+    with so few pairs (such as six) can only be significant at the whole level.
 
     Args:
         pairs: the numbers of pairs of the rows that are adjusted together; empty if no row has pairs.
         rate: the level of both tests together.
-        sessions: whether other rows are compared by sessions, which only the rank test can judge.
+        sessions: whether other rows are compared by sessions. Only the rank test can judge such rows, so the share is then at most 0.5.
     """
     most = max(pairs, default=0)
     if not most:
@@ -176,7 +176,10 @@ def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
 
 
 def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random.Generator) -> Floats:
-    """Return the shift at which each row is significant in the test by the largest row. ``noise`` has the shape (draws, pairs)."""
+    """Return one shift for each simulated row: from this shift on, the test by the largest row finds the row significant.
+
+    ``noise`` contains the simulated rows without a shift. Its shape is (draws, pairs).
+    """
     draws, pairs = noise.shape
     flips = flips_of(pairs)
     allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many other flips may give a statistic as large as that of the measured order
@@ -198,9 +201,9 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
 
 
 def _by_own_flips(noise: Floats, allowed: int) -> Floats:
-    """Return ``allowed`` shifts for each row, in ascending order.
+    """Return several shifts for each simulated row, the largest shift first. The number of shifts is ``allowed``.
 
-    With the shift at index k, at most k flips give the row a statistic that is as large as its measured statistic.
+    With the shift at index k, at most k flips give the row a statistic that is as large as the measured statistic of the row.
     """
     # A flip gives such a statistic if the sum of the flipped pairs is at most zero, or if the sum of the other pairs is at most zero.
     pairs = noise.shape[1]

@@ -1,4 +1,8 @@
-"""The machine, tool and options of runs: profiles, which decide whether numbers may be compared, and differences that may explain a change."""
+"""The machine, the tool and the options of runs, for a comparison.
+
+The profile of a run contains the properties that decide whether the numbers of the run may be compared. Other properties do not prevent a comparison,
+but their differences may explain a change.
+"""
 
 from __future__ import annotations
 

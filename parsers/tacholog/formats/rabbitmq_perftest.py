@@ -155,7 +155,10 @@ class _Test:
             yield Finding(line, None)
 
     def close(self) -> Iterator[Finding]:
-        """Yield the summaries that the log does not state, computed from the seconds. Their percentiles are unknown."""
+        """Yield the summaries that the log does not state.
+
+        These summaries are computed from the numbers of each second. Therefore their percentiles are unknown.
+        """
         for key, tally in self._tallies.items():
             unknown = [
                 Number(metric="latency", statistic=name, value=None, marks=("intervals_only",)) for name in self._names.get(key, ()) if name[0] == "p"

@@ -135,7 +135,11 @@ class _LineRedactor:
         return self._shown_text(text, kind)
 
     def _shown_prefix(self, prefix: Prefix, text: str) -> str:
-        """The tool did not write the prefix, so it is treated like an unknown line. A time or a log level is not a name."""
+        """Return the prefix of a line as it may be published.
+
+        The prefix is treated like an unknown line, because the tool did not write the prefix. If unknown lines are withheld, the names in the prefix
+        are withheld. The time and the log level of the prefix are still shown, because they are not names.
+        """
         if self._privacy.unknown_lines == "withhold":
             return prefix.without_names(text, WITHHELD)
         return self._redactor.text(text)

@@ -30,7 +30,10 @@ Share = Annotated[float, msgspec.Meta(ge=0)]
 
 
 def _about(privacy: PrivacyClass, meaning: str, *, unit: str | None = None, title: str | None = None) -> msgspec.Meta:
-    """Take the arguments of `SchemaColumn`. The privacy class has no default, so that each condition states it."""
+    """Return the metadata of a condition. The arguments have the same meaning as the arguments of `SchemaColumn`.
+
+    The privacy class has no default, because each condition must state its privacy class.
+    """
     return msgspec.Meta(title=title, description=meaning, extra={"privacy": privacy, "unit": unit})
 
 

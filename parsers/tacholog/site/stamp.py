@@ -286,7 +286,10 @@ def _below(folder: Path) -> Iterator[str]:
 
 
 def _file_state(path: str) -> str:
-    """The modification time alone is not enough, because programs can set it to an earlier time."""
+    """Return a text that changes if the file changes. It contains the path, size, times and inode number of the file.
+
+    The modification time alone is not enough, because programs can set the modification time back to an earlier time.
+    """
     try:
         status = os.lstat(path)  # `Path` is not used: there are thousands of files, and creating a `Path` takes as long as this call
         states = [status, os.stat(path)] if stat.S_ISLNK(status.st_mode) else [status]  # noqa: PTH116 - as above
@@ -299,7 +302,7 @@ def _file_state(path: str) -> str:
 def _installed_packages() -> Iterator[str]:
     folders = (Path(entry) for entry in sys.path if entry)
     yield from sorted(name.name for folder in folders if folder.is_dir() for name in folder.glob("*.dist-info"))
-    # Formats from other packages may be under development, so their files are listed.
+    # A format from another package may be under development: its files change, but the name of its package does not. So these files are listed too.
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         if not point.module.startswith("tacholog."):
             yield from _code_of(point.module)
@@ -316,7 +319,10 @@ def _code_of(module: str) -> Iterator[str]:
 
 
 class FormerSite:
-    """The site of the previous build during a new build, and the keys of the new site."""
+    """The site of the previous build, to find out which of its files a new build can keep.
+
+    ``keys`` collects the keys of the files of the new site. ``reused`` collects the names of the files that stay.
+    """
 
     def __init__(self, keys: Mapping[str, str], program: str) -> None:
         """Begin a build.

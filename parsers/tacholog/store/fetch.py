@@ -31,7 +31,8 @@ _AT_ONCE = 1000  # the number of runs that are looked up together
 # A chunk has a limit for its number of runs. The limit is between these numbers, and is chosen so that each process reads several chunks.
 _CHUNK_RUNS = 32, 256
 _CHUNKS_OF_PROCESS = 2
-# The same for the bytes of logs in a chunk. Chunks must not be too small, because each chunk makes a part, which takes time to write.
+# A chunk also has a limit for the bytes of its logs. This limit is also between two numbers, and is chosen in the same way as the limit for runs.
+# Chunks must not be too small, because each chunk makes a part, and writing a part takes time.
 _CHUNK_BYTES = 1 << 21, 1 << 24
 _PATIENCE_S = 300.0  # The time limit for reading even the smallest log. It is long, because the machine may be busy.
 _LEAST_BYTES_PER_S = 100_000.0  # Large logs get additional time, in proportion to their size.
@@ -168,7 +169,7 @@ class RunFetcher:
                 size_bytes = os.fstat(stream.fileno()).st_size
                 sha256 = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]  # every open file has readinto
         except (UnreadableInput, OSError):
-            # A problem states the reason later, when the log is read.
+            # The log cannot be read. Nothing is reported here, because reading the log will report a problem with the reason.
             return None, 0
         self._digests.remember(stamp, sha256)
         return sha256, size_bytes

@@ -79,7 +79,10 @@ class StoredNumbers:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, list[str]], str]]:
-        """Yield a database with the view ``results``, the words of its columns, and the clause that sorts its rows."""
+        """Yield a database with the view ``results``, the words in its columns, and a clause that sorts its rows.
+
+        The words of a text column are all texts that occur in the column.
+        """
         with connected(self._folder, threads=2) as connection:
             contents = contents_of(connection, list(dict.fromkeys(run.part for run in self._runs)))
             scan = _Scan(self._runs, contents)

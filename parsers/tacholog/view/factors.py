@@ -99,7 +99,7 @@ class Observation(NamedTuple):
 
 
 def fields_of_run(run: RunRow) -> Mapping[str, Value]:
-    """Return the values of the fields that the manifest of a run states. It is for runs without numbers."""
+    """Return the values of the fields of a run, as the manifest of the run states them. This function is for runs without numbers."""
     return {name: getattr(run, name) for name in _RUN_FIELDS} | _manifest_of(run).conditions | _labels_of(run)
 
 
@@ -177,7 +177,7 @@ def varying(numbers: Sequence[Observation]) -> list[Factor]:
 
 
 def _distinct_fields(numbers: Iterable[Observation]) -> list[Mapping[str, Value]]:
-    """Numbers with equal fields share one mapping."""
+    """Return the different mappings of fields. Mappings are compared by identity, because numbers with equal fields share one mapping."""
     return list({id(observation.fields): observation.fields for observation in numbers}.values())
 
 
@@ -201,7 +201,7 @@ def check_field(name: str, numbers: Sequence[Observation]) -> None:
 
 
 def _unit(name: str, values: Sequence[Value]) -> str | None:
-    """Return ``None`` if any value is not a number, or if the units differ."""
+    """Return the unit that all values of a field have in common. Return ``None`` if any value is not a number, or if the units differ."""
     if not is_label(name):
         numbers = bool(values) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
         return ("bytes" if name == "payload_bytes" else CONDITIONS[name].unit or "") if numbers else None
@@ -231,6 +231,9 @@ def _by_text(name: str, value: Value) -> list[tuple[int, int, str]]:
 
 
 def _sign(unit: str) -> str:
-    """Counts, such as the number of subscribers, have no sign, because the heading states what is counted."""
+    """Return what is written after a value with this unit: a blank and the sign of the unit, such as ``%``.
+
+    The text is empty for a count, such as the number of subscribers, because the heading states what is counted.
+    """
     sign = "%" if unit == "percent" else "" if unit in _COUNTED else unit
     return f"\N{NO-BREAK SPACE}{sign}" if sign else ""

@@ -1,4 +1,6 @@
-"""Names of rows, series, tables and rows of a diff: the conditions that distinguish them from their neighbours, in words.
+"""Names of series, of tables, and of the rows of tables and diffs.
+
+A name states in words the conditions that distinguish a series, table or row from its neighbours.
 
 Pages, legends, comparisons and the command line all use these names, so that two different things never have the same name.
 """
@@ -131,7 +133,7 @@ def _fewest_conditions(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]
     used = set(names)
     for name in (name for name in reversed(names) if name in (*_SHOWN_LAST, *_REPEATS_VERSION)):
         fewer = used - {name}
-        # An unknown value does not appear in names, so it distinguishes nothing. But the absence of a label appears in names, so it does.
+        # An unknown value distinguishes nothing, because names omit it. A missing label distinguishes rows, because names state its absence.
         distinct = {tuple((n, v) for n, v in parts if n in fewer and (v is not None or is_label(n))) for parts in full}
         if len(distinct) == len(full):
             used = fewer
@@ -143,7 +145,10 @@ def _origin(row: Mapping[str, object]) -> str:
 
 
 def _cut(text: str) -> str:
-    """The digest distinguishes a cut text from other texts with the same beginning."""
+    """Return a text that is short enough for a name.
+
+    If a text is too long, its end is replaced by a digest. The digest distinguishes the text from other texts with the same beginning.
+    """
     if len(text) <= _MOST_CHARACTERS:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -151,7 +156,7 @@ def _cut(text: str) -> str:
 
 
 def words(name: str, value: object) -> str:
-    """Return a condition in the words of a name; an empty text for an unknown value."""
+    """Return the words that state a condition in a name. Return an empty text if the value of the condition is unknown."""
     if value is None:
         return ""
     if is_label(name):
@@ -161,7 +166,11 @@ def words(name: str, value: object) -> str:
 
 
 def unstated(name: str) -> str:
-    """Return words for an unknown condition, for a name that has no other words. A run without the label of controls is "no control run"."""
+    """Return the words for a condition that is unknown, such as "plugin not stated".
+
+    A name has these words only if it needs them, for example because it has no other words. For a missing label of controls, the words are
+    "no control run".
+    """
     return "no control run" if name == CONTROL else f"{condition_name(name)} {NOT_STATED}"
 
 
@@ -171,7 +180,7 @@ def condition_name(name: str) -> str:
 
 
 def participant_title(name: object) -> str:
-    """Return the title of a participant: "operating system" for the participant with this name."""
+    """Return what a text calls a participant: "operating system" if the name begins like that of such a system, else "participant"."""
     return "operating system" if _SYSTEM.match(str(name or "")) else "participant"
 
 
@@ -328,7 +337,10 @@ def apart_words(key: RowKey) -> list[str]:
 
 
 def _usual_test(key: RowKey) -> str:
-    """If a row is from another test, its name states that test."""
+    """Return the test that usually measures the metric of a row.
+
+    The name of a row states the test of the row only if this test is not the usual one.
+    """
     if key.metric == "sustained_rate":
         return "sustain"
     return "latency" if key.metric in _OF_LATENCY else "demand" if key.demand else "throughput"

@@ -429,7 +429,10 @@ class RemoteMachine:
         return str(self._next_number)
 
     def _take_event(self, words: list[str]) -> None:
-        """This runs in the thread of the connection."""
+        """Note an event: the start or the end of a process, the result of a check, or the loss of the connection.
+
+        The thread of the connection calls this method.
+        """
         match words:
             case ["started", number, pid] if number in self._running:
                 self._running[number].note_start(pid)

@@ -76,7 +76,7 @@ class HostFacts(msgspec.Struct, frozen=True):
             try:
                 self._write(root, Path(folder, "drivers"))
             except OSError as error:
-                raise TachologError(f"the files that a host reports about itself cannot be written: {error.strerror}") from error
+                raise TachologError(f"the files with the properties of a host cannot be written: {error.strerror}") from error
             yield root
 
     def _write(self, root: Path, drivers: Path) -> None:

@@ -251,7 +251,10 @@ class Connection:
                 self._lose(f"it has not answered a request for {_ANSWER_LIMIT_S:g} s")
 
     def _beat(self) -> None:
-        """This thread must never wait for the host, so no beat is sent while a request is written or the pipe is full."""
+        """Send a beat to the host, which shows that this side still runs.
+
+        No beat is sent while a request is being written or while the pipe is full, because this thread must never wait for the host.
+        """
         if self._writing.acquire(blocking=False):
             try:
                 if not self._stdin.closed:

@@ -218,7 +218,7 @@ class ProcessorTimes(NamedTuple):
 
 
 def read_moment(machines: Mapping[str, Machine], when: str) -> tuple[dict[str, str], ProcessorTimes]:
-    """Return the properties of all machines that change from second to second, and the processor times.
+    """Return two things for all machines: the properties that change from second to second, and the processor times.
 
     Args:
         machines: the machines, by their names.

@@ -118,7 +118,10 @@ class ResultDocument:
             yield self._setting(path, str(value)) if path == "consumersPerTopic" else Facts(conditions=self._conditions(path))
 
     def _setting(self, name: str, value: str) -> Facts:
-        """Return all settings so far. One is the name of the workload, because old versions state the size and the rate only in this name."""
+        """Add a setting, and return all settings that are known so far.
+
+        The name of the workload also counts as a setting, because old versions state the size and the rate only in this name.
+        """
         self._settings[name] = value
         return Facts(conditions=Conditions(settings=settings_text(self._settings)))
 

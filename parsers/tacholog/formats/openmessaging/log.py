@@ -15,7 +15,10 @@ _N = r"-?[0-9]{1,15}+[.,][0-9]"  # The decimal sign depends on the locale.
 
 
 def _statistics(prefix: str, *names: str) -> str:
-    """Return the pattern of statistics on a line, such as ``50%:  0.4 - Max:  7.3``. The group of ``99.9%`` is ``prefix`` and ``p99_9``."""
+    """Return a pattern for the statistics on a line, such as ``50%:  0.4 - Max:  7.3``.
+
+    The pattern has a named group for each number. For example, if ``prefix`` is ``l_``, the group for ``99.9%`` is ``l_p99_9``.
+    """
     groups = ((name.replace(".", "[.]"), "max" if name == "Max" else f"p{name[:-1].replace('.', '_')}") for name in names)
     return " - ".join(f"{name}: {{1,16}}(?P<{prefix}{group}>{_N})" for name, group in groups)
 

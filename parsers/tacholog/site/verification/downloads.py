@@ -93,12 +93,12 @@ def _refuse_bomb(connection: duckdb.DuckDBPyConnection, source: str, size_bytes:
     of_columns = f"SELECT sum(row_group_num_rows) AS rows, sum(total_uncompressed_size) AS bytes FROM {metadata} GROUP BY column_id"  # noqa: S608 - our own words
     ((rows, unpacked),) = ask(connection, f"SELECT max(rows), sum(bytes) FROM ({of_columns})")  # noqa: S608 - our own words
     if (rows or 0) > _LEAST_ROWS + size_bytes or (unpacked or 0) > most_unpacked(size_bytes):
-        raise UnreadableInput(f"it has {rows} rows and {int(unpacked) >> 20} MiB, too much for its size")
+        raise UnreadableInput(f"the table has {rows} rows and {int(unpacked) >> 20} MiB, too much for a file of this size")
     texts = [name for name, type_, *_ in ask(connection, f"DESCRIBE SELECT * FROM {source}") if type_ not in _FIXED_SIZES]  # noqa: S608
     lengths = " + ".join(f"coalesce(sum(strlen({quoted(name)}::VARCHAR)), 0)" for name in texts) or "0"
     ((characters,),) = ask(connection, f"SELECT {lengths} FROM {source}")  # noqa: S608 - our own words, and names in quotes
     if characters > _LEAST_TEXT + _MOST_TEXT_TIMES * size_bytes:
-        raise UnreadableInput(f"its texts have {int(characters) >> 20} MiB, too much for its size")
+        raise UnreadableInput(f"the texts in the table have {int(characters) >> 20} MiB, too much for a file of this size")
 
 
 def as_offered(again: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
@@ -114,8 +114,8 @@ def columns_compared(offered: pd.DataFrame, again: pd.DataFrame, is_masked: Call
     Args:
         offered: the numbers that the site offers.
         again: the numbers that were read again from its logs.
-        is_masked: a function that is called with the run and the name of a log. It returns whether any text of the log is masked or withheld. This
-            text may have stated the status of the run.
+        is_masked: a function that returns whether any text of a log is masked or withheld. Its arguments are the run and the name of the log. If
+            the function returns true, the status of the run is not compared, because the masked text may have stated the status.
     """
     yield from (Mismatch(place=ALL, reason=f"the column {name} is not there") for name in OFFERED if name not in offered)
     offered_rows, logged_rows = _by_id(offered), _by_id(again)
@@ -240,7 +240,10 @@ def _counted_rows(site: Path, name: str, head: bytes) -> Counter[bytes]:
 
 
 def _by_id(table: pd.DataFrame) -> pd.DataFrame:
-    """The index also contains a count, because earlier versions of Tacholog gave the same id to several numbers of a line."""
+    """Return the table with a new index: the id of each number, and the count of earlier numbers with this id.
+
+    The count is necessary, because earlier versions of Tacholog gave the same id to several numbers of a line.
+    """
     return table.set_index([table["id"].astype(str).rename("number"), table.groupby("id", observed=True).cumcount().rename("place")])
 
 

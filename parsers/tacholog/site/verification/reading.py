@@ -42,7 +42,10 @@ def reads(text: str, value: float) -> bool:
 
 
 class OfferedLogs:
-    """The offered logs of a site. They may contain numbers that their readers do not find."""
+    """The logs that a site offers, to look for single numbers on the lines of these logs.
+
+    If text of a log is masked, reading the log again may not find all numbers of the log. But their values may still be on its lines.
+    """
 
     def __init__(self, paths: Mapping[tuple[str, str], Path]) -> None:
         """Remember the path of each log by its run and name. A log that is missing or damaged has no file."""
@@ -71,7 +74,10 @@ class OfferedLogs:
         return {key: ids for key, rows in masked.items() if (ids := self._printed(key, rows))}
 
     def _printed(self, key: tuple[str, str], rows: pd.DataFrame) -> set[str]:
-        """Return the ids of numbers whose value is on one of their lines. If several numbers have the same id, this is true for all of them."""
+        """Return the ids of those numbers of a log whose values are on their lines in the log.
+
+        Several numbers may have the same id. Such an id is only returned if the value of each of these numbers is on the lines of that number.
+        """
         line_ranges = [range(first, min(last, first + _MOST_LINES) + 1) for first, last in zip(rows["line"], rows["last_line"], strict=True)]
         wanted = {line for lines in line_ranges for line in lines}
         texts = {line: number_texts(text) for line, text in _lines(self._paths[key]) if line in wanted}
@@ -112,7 +118,7 @@ def unpacked_pieces(site: Path, name: str) -> Iterator[bytes]:
     """Yield the content of a file that is compressed with gzip, in pieces.
 
     Raises:
-        UnreadableInput: the file cannot be read, or its content is larger than its size allows.
+        UnreadableInput: the file cannot be read, or the unpacked content is larger than `most_unpacked` allows for a file of this size.
     """
     size = 0
     with open_evidence(site, name) as stream:
@@ -122,7 +128,7 @@ def unpacked_pieces(site: Path, name: str) -> Iterator[bytes]:
                 while piece := packed.read(_PIECE_BYTES):
                     size += len(piece)
                     if size > limit:
-                        raise UnreadableInput(f"it holds more than {limit >> 20} MiB, too much for its size")
+                        raise UnreadableInput(f"the unpacked content has more than {limit >> 20} MiB, too much for a file of this size")
                     yield piece
         except (OSError, EOFError, zlib.error) as error:
             raise UnreadableInput(f"it cannot be read: {error}") from error

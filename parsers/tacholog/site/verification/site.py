@@ -267,7 +267,7 @@ def _wrong(number: _PageNumber, path: Path, all_logged: Values) -> Mismatch | No
     position = f"{path.as_posix()}: {number.id}"
     texts = number_texts(number.text)
     if number.id in all_logged and not logged and not texts:
-        # The log has this number, but without a value, because it is a percentile of one sample, for example. The page states this in words.
+        # In the log, this number has no value. For example, it is a percentile of a single sample. The page is right to show words instead.
         return None
     if not logged:
         return Mismatch(place=position, reason="the log has no such number", shown=number.text)
@@ -279,7 +279,10 @@ def _wrong(number: _PageNumber, path: Path, all_logged: Values) -> Mismatch | No
 
 
 class _Cell:
-    """``value`` is the number by which a table is sorted. The text outside of all cells also counts as a cell."""
+    """A cell of a table on a page, with the links of the cell to log lines. Text outside of all cells is also kept as a cell.
+
+    ``value`` is the number of the cell that is used to sort the table; ``None`` if the cell has no such number.
+    """
 
     def __init__(self, value: float | None) -> None:
         self.value = value
