@@ -39,7 +39,11 @@ for line in shell.stdout:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RemoteMachine]:
-    """From answer number ``first`` on, all answers of ``kind`` are replaced by wrong ones."""
+    """Return a function that connects to a host which gives wrong answers.
+
+    The function has these parameters: Answers of the kind ``kind`` are replaced by the text ``answer``. The answer with the number ``first`` is the
+    first answer that is replaced.
+    """
 
     def connect(kind: str, answer: str, first: int = 1, *, endless: bool = False) -> RemoteMachine:
         ssh = tmp_path / "bin" / "ssh"

@@ -51,8 +51,9 @@ class Records(NamedTuple):
 
 
 class BulkFinding(NamedTuple):
-    """The content of many lines: one record on each line, or ``None`` for lines without meaning, or lines that are interpreted later.
+    """The content of many lines. Usually each line contains one record.
 
+    Without records, ``what`` is ``None``: the lines have no meaning, or are interpreted later.
     If records have several kinds, use one finding for each kind.
     """
 

@@ -107,7 +107,10 @@ def _of_number(number: ResultRow, name: str) -> object:
 
 
 def _with_conditions(there: Iterable[ResultRow], conditions: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
-    """A number of another row must not be linked, even if its value is equal."""
+    """Return the numbers that have all of these conditions. Only these numbers belong to the row.
+
+    A number of another row must not be linked, even if both numbers have the same value.
+    """
     return [number for number in there if all(_has(number, name, text) for name, text in conditions)]
 
 
@@ -290,9 +293,10 @@ def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_op
 def _drawn(
     section: VerdictSection, links: ComparisonLinks, drawn: Sequence[tuple[TableColumn, Sequence[Html]]], *, said_below: bool
 ) -> tuple[Table, list[list[TableRow]]]:
-    """Return the table of a section with its drawings, and for each compared row a list of its one or two rows in the table.
+    """Return the table of a section with its drawings, and the rows of this table.
 
-    With ``said_below``, the remark on a row is in a second table row below it. In a column of their own, remarks would be narrow and high.
+    The rows are a list for each compared row. Usually this list has one table row. If ``said_below`` is true, a remark on the compared row is in a
+    second table row below the first. In a column, the remark would be narrow and high.
     """
     table = _titled(section.table(links.line), "Why").without_empty_columns()
     has_remarks = any(line.remark for line in section.lines)
