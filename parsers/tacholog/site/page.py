@@ -108,7 +108,7 @@ class Page:
     def number(self, wanted: Selection) -> int:
         """Return the number of a selection, which keeps ids different.
 
-        Several selections may be written in the same way in ids. These selections have the numbers 1, 2 and so on. All other selections have number 1.
+        Several selections may be written in the same way in ids. Such selections have the numbers 1, 2 and so on. Other selections have number 1.
         """
         return self._numbers.number(wanted)
 
