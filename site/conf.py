@@ -64,10 +64,9 @@ def _escape_name(_app: Sphinx, _page: str, _template: str, context: dict[str, An
 
 
 def _load_search_first(app: Sphinx, page: str, _template: str, _context: dict[str, Any], _doctree: object) -> None:
-    """Load Sphinx's search scripts early on the page of the search.
+    """Load two scripts of Sphinx before tacholog-search.js on the search page, because tacholog-search.js changes these scripts.
 
-    The file tacholog-search.js changes these scripts, so the scripts must be loaded before this file. The page loads the index last, because the
-    index starts the search.
+    The index of the search is not loaded here. The page loads the index last, because the index starts the search.
     """
     if page == "search":
         for script in ("searchtools.js", "language_data.js"):

@@ -31,8 +31,8 @@ def test_freed_memory_is_returned_to_the_system() -> None:
     assert can == "False" or float(given_mb) > 200  # 4000 blocks of 64 KiB are 262 MB.
 
 
-# This script makes four large arrays in each round, as the reading of a long log does, and then frees their memory. Without ``keep_freed_memory``,
-# the C library would keep at most the memory of two arrays for the next round.
+# This script makes four arrays in each round, and frees their memory at the end of the round. The arrays are as large as the arrays for a long log.
+# Without ``keep_freed_memory``, the C library would keep at most the memory of two arrays for the next round.
 MADE_AGAIN = """
 import ctypes
 import resource

@@ -39,10 +39,10 @@ for line in shell.stdout:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RemoteMachine]:
-    """Return a function that connects to a host which gives wrong answers.
+    """Return a function that connects to a host whose answers of one kind are wrong.
 
-    The function has these parameters: Answers of the kind ``kind`` are replaced by the text ``answer``. The answer with the number ``first`` is the
-    first answer that is replaced.
+    The parameter ``kind`` names this kind, and the parameter ``answer`` is the wrong answer. ``first`` is the number of the first wrong answer of
+    this kind, because earlier answers stay correct.
     """
 
     def connect(kind: str, answer: str, first: int = 1, *, endless: bool = False) -> RemoteMachine:

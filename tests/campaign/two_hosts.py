@@ -169,7 +169,7 @@ class TwoHosts:
 
 
 def _within(space: str) -> list[int]:
-    """Return the ids of the processes in a network namespace. The command ``ip netns pids`` prints these ids too, but would be another process."""
+    """Return the ids of the processes in a network namespace. Unlike ``ip netns pids``, this function starts no process."""
     wanted, found = Path(f"/run/netns/{space}").stat().st_ino, []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # The process ended.

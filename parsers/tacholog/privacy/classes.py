@@ -270,7 +270,7 @@ class _Numbering:
     def free(self, stem: str, used: Container[str]) -> str:
         """Return a name that is not in ``used``: the stem with a number.
 
-        The next call continues after this number. Therefore no name may be removed from ``used`` between two calls.
+        The next call with the same stem continues after this number. Therefore no name may be removed from ``used`` between two calls.
         """
         number = self._tried.get(stem, 1) + 1
         while f"{stem}{number}" in used:

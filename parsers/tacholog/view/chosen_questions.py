@@ -87,7 +87,7 @@ def questions_for(numbers: Iterable[Observation]) -> list[Question]:
 
 
 class _MeasuredWays:
-    """The combinations of values that were measured: each number has one value in each field, and equal combinations are listed once.
+    """The combinations of field values that were measured. If several numbers have the same combination, the combination is listed once.
 
     Each combination is a row. For each field, ``codes`` has an array of shape (rows,) with the codes of the values.
     """

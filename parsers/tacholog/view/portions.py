@@ -267,7 +267,7 @@ def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
 def _ages(sets: Mapping[_RunSetKey, Sequence[RunRow]]) -> dict[_RunSetKey, int]:
     """Return the number of newer releases for each set.
 
-    If a set has no release, its version is used instead. If it has neither a release nor a version, the set counts as the newest.
+    If a set has no release, its version is used instead. If a set has neither a release nor a version, the set counts as the newest.
     """
     released: dict[tuple[str | None, str | None], str] = {(key.system, key.version): key.release for key in sets if key.release and key.version}
     named = {key: key.release or released.get((key.system, key.version)) or key.version for key in sets}
@@ -281,7 +281,7 @@ def _ages(sets: Mapping[_RunSetKey, Sequence[RunRow]]) -> dict[_RunSetKey, int]:
 def _evidence(view: View, key: _RunSetKey, runs: Sequence[RunRow], age: int, measured: Sequence[frozenset[str]]) -> Evidence:
     """Return the description of a set of runs, by which sets are ranked.
 
-    ``measured`` has one element for each series at each message size: the names of its runs in all sets.
+    ``measured`` has one element for each series at each message size: the names of all runs that have a number there.
     """
     numbers = [result for run in runs for result in view.by_run.get(run.run, ()) if result.scope == "summary"]
     names = frozenset(run.run for run in runs)

@@ -51,9 +51,8 @@ class Records(NamedTuple):
 
 
 class BulkFinding(NamedTuple):
-    """The content of many lines. Usually each line contains one record.
+    """The content of many lines. Usually each line has one record. If ``what`` is ``None``, the lines have no meaning, or they are interpreted later.
 
-    Without records, ``what`` is ``None``: the lines have no meaning, or are interpreted later.
     If records have several kinds, use one finding for each kind.
     """
 

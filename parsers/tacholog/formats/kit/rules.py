@@ -100,7 +100,7 @@ class Field(NamedTuple):
         places: the number of decimals to keep, in the unit of the metric. Further decimals are rounding errors of floating point.
         zero: a condition that is true if the number is exactly 0, although it is printed as a rounded number.
         unknown: a condition that is true if the printed text cannot be the number. Such lines are read one by one.
-        where: a condition that is true if the record has this number. Lines of other records are read one by one.
+        where: a condition that is true if the record has this number. Lines for which this condition is false are read one by one.
         marks: the marks of the number.
     """
 

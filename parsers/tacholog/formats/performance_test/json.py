@@ -1,4 +1,4 @@
-"""The JSON of performance_test: a head, and then a list of objects. Each object describes one second of the run.
+"""The JSON of performance_test: a head, and then a list of objects. Each object describes about one second of the run.
 
 The tool prints everything on one line without a line end.
 

@@ -107,7 +107,7 @@ def _of_number(number: ResultRow, name: str) -> object:
 
 
 def _with_conditions(there: Iterable[ResultRow], conditions: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
-    """Return the numbers that have all of these conditions. Only these numbers belong to the row.
+    """Return the numbers that have all of these conditions, which are the conditions of a row.
 
     A number of another row must not be linked, even if both numbers have the same value.
     """
@@ -293,10 +293,9 @@ def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_op
 def _drawn(
     section: VerdictSection, links: ComparisonLinks, drawn: Sequence[tuple[TableColumn, Sequence[Html]]], *, said_below: bool
 ) -> tuple[Table, list[list[TableRow]]]:
-    """Return the table of a section with its drawings, and the rows of this table.
+    """Return the table of a section with its drawings. Also return the body of this table: for each compared row, a list of one or two table rows.
 
-    The rows are a list for each compared row. Usually this list has one table row. If ``said_below`` is true, a remark on the compared row is in a
-    second table row below the first. In a column, the remark would be narrow and high.
+    If ``said_below`` is true, the second table row has the remark on the compared row. In a column, this remark would be narrow and high.
     """
     table = _titled(section.table(links.line), "Why").without_empty_columns()
     has_remarks = any(line.remark for line in section.lines)

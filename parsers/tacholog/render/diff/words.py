@@ -240,9 +240,10 @@ def different(verdict: Verdict, difference: Difference) -> str:
 
 
 def other_conditions(old: object, differences: Sequence[Difference]) -> list[str]:
-    """Return why a row exists on one side only: the other side has this row under other conditions. Then return each of these conditions in words.
+    """Return texts on why a row is on one side only. The list is empty if there are no differences.
 
-    ``old`` is ``None`` if the row is on the new side. The list is empty if there are no differences.
+    The first text says that the other side has this row under other conditions. The next texts state each of these conditions. ``old`` is ``None`` if
+    the row is on the new side.
     """
     if not differences:
         return []
@@ -415,7 +416,7 @@ def _why_undecided(row: ComparisonRow) -> str:
 def few(attainable_p: float | None, needed: int | None, design: str | None) -> str:
     """Return a sentence on how many pairs or sessions are needed, because a single row cannot become significant with fewer of them.
 
-    Even if only one row changed, its adjusted p cannot be less than ``attainable_p``.
+    ``attainable_p`` is the smallest adjusted p that a single row can have so far.
     """
     groups = "pairs" if design == "paired" else "sessions a side"
     least = f"{attainable_p or 1.0:.2g}"

@@ -132,7 +132,7 @@ class _Writer:
         return TableCell(join(parts), class_="tl-text", head=column_words)
 
     def _sureness(self, choice: Choice, criterion: Criterion, *, is_beside_bare: bool) -> Html | str:
-        """Return how sure the choice in a cell is, in words. For example, there is no winner, or other transports are about the same.
+        """Return words on how sure the choice in a cell is, such as "no winner" or "the only one measured".
 
         Facts that apply to all cells are left out, because these facts are stated above the table.
         """

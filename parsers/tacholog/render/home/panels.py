@@ -103,9 +103,9 @@ def panels(machine: HomeMachine, anchor: str) -> Html:
 
 
 def _rows(drawn: Sequence[Html]) -> Html:
-    """Return the drawn panels, the first ones separately from all others.
+    """Return the drawn panels as HTML. The first panels are always visible.
 
-    On phones, a script folds all others, because a dozen panels are three screens high there.
+    On phones, a script folds all further panels, because a dozen panels are three screens high there.
     """
     first, others = (drawn[:_FIRST], drawn[_FIRST:]) if len(drawn) > _FIRST + 1 else (drawn, ())
     visible_panels = tag("div", *first, class_="tl-panels")
