@@ -195,7 +195,7 @@ def _label(side: str | PathLike[str] | Dataset, otherwise: str) -> str:
 
 
 def _warn_of_losses(dataset: Dataset) -> None:
-    """Issue a warning about each run or log that could not be read. Without a warning, nobody would notice that a table lacks rows."""
+    """Issue a warning about each problem of the data, such as an unreadable log. Otherwise, nobody would notice that a table lacks rows."""
     import warnings
 
     from tacholog.store.complaints import complaints
