@@ -64,13 +64,16 @@ def _escape_name(_app: Sphinx, _page: str, _template: str, context: dict[str, An
 
 
 def _load_search_first(app: Sphinx, page: str, _template: str, _context: dict[str, Any], _doctree: object) -> None:
-    """tacholog-search.js changes these scripts, so they are loaded before it. The page loads the index last, because the index starts the search."""
+    """Load two scripts of Sphinx before tacholog-search.js on the search page, because tacholog-search.js changes these scripts.
+
+    The index of the search is not loaded here. The page loads the index last, because the index starts the search.
+    """
     if page == "search":
         for script in ("searchtools.js", "language_data.js"):
             app.add_js_file(script, priority=300, loading_method="defer")
 
 
 def setup(app: Sphinx) -> None:
-    """Change what pages get before the theme does."""
+    """Register the functions that change the data of a page before the theme changes this data."""
     app.connect("html-page-context", _escape_name, priority=400)
     app.connect("html-page-context", _load_search_first, priority=400)

@@ -184,7 +184,7 @@ def test_check_reports_only_the_unreadable_run_if_there_is_no_other_run(tmp_path
     ]
 
 
-def test_check_reports_errors_in_files_of_bands_which_need_no_manifest(tmp_path: Path) -> None:
+def test_error_in_a_file_of_bands_is_reported_with_the_line(tmp_path: Path) -> None:
     folder = published(tmp_path)
     (table,) = re.findall(r"^```csv\n(.+?)^```", (DATA.parent / "docs/significance.md").read_text(), re.MULTILINE | re.DOTALL)
     (folder / "same-build").mkdir()

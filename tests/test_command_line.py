@@ -151,7 +151,10 @@ def test_arguments_for_another_program_can_be_empty(tmp_path: Path) -> None:
 
 
 def interrupted(where: str, number: signal.Signals, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The new process gets a signal when it calls the function named ``where``."""
+    """Run tacholog with these arguments in a new process, and return the ended process.
+
+    The process gets the signal ``number`` when it calls a certain function. The parameter ``where`` is the name of this function.
+    """
     module, _, name = where.rpartition(".")
     script = f"""
 import os, {module.partition(":")[0]}

@@ -26,7 +26,7 @@ def dataset() -> Dataset:
 
 
 @pytest.mark.nightly  # At each change, test_check_command.py runs `tacholog check` on all published runs.
-def test_each_log_has_the_bytes_of_its_manifest_and_no_unknown_line() -> None:
+def test_each_log_matches_the_sha256_in_the_manifest_and_has_no_unknown_line() -> None:
     for path in MANIFESTS:
         for entry in read_manifest(path).logs:
             if not entry.results:

@@ -31,7 +31,8 @@ def test_freed_memory_is_returned_to_the_system() -> None:
     assert can == "False" or float(given_mb) > 200  # 4000 blocks of 64 KiB are 262 MB.
 
 
-# The arrays are as large as for a long log. Without ``keep_freed_memory``, the C library keeps at most as much freed memory as two arrays have.
+# This script makes four arrays in each round, and frees their memory at the end of the round. The arrays are as large as the arrays for a long log.
+# Without ``keep_freed_memory``, the C library would keep at most the memory of two arrays for the next round.
 MADE_AGAIN = """
 import ctypes
 import resource
@@ -76,6 +77,7 @@ def test_garbage_collector_does_not_search_older_objects_again(between: str, sea
     assert int(done.stdout) == searches
 
 
+# At the end of a command, this script counts the objects that the garbage collector would search. Frozen objects are not searched.
 AT_THE_END = """
 import atexit
 import gc
@@ -87,7 +89,7 @@ main(["formats"])
 """
 
 
-def test_command_does_not_search_its_objects_at_its_end() -> None:
+def test_garbage_collector_does_not_search_objects_when_a_command_ends() -> None:
     done = subprocess.run([sys.executable, "-c", AT_THE_END], check=True, capture_output=True, text=True)
 
     assert int(done.stdout.rpartition("others: ")[2]) < 100  # Without `gc.freeze`, thousands of objects are searched.

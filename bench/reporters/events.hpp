@@ -191,8 +191,8 @@ struct Sustained {
     std::optional<double> upper_per_s;  ///< the relevant upper bound; nothing if the highest rate keeps the goal
     std::uint64_t trials = 0;           ///< at all rates
     Tried at_rate;                      ///< the trials at the rate of the result
-    /// The number of rates well above the upper bound at which trials passed. A growing queue cannot be the reason at
-    /// such high rates.
+    /// The number of rates that kept the goal although they are well above the upper bound. A rate just above the
+    /// capacity may keep the goal, because its queue grows slowly. The counted rates are too high for this explanation.
     std::uint64_t passed_above = 0;
 };
 

@@ -46,7 +46,8 @@ public:
 
     bool failed() const { return counts_.errors > 0; }
 
-    /// The counts of the lines written so far. A process that writes to the same files sends them to its parent.
+    /// The numbers of lines that a process has written to the log so far. A child process sends its numbers to its
+    /// parent, because both processes write to the same log.
     struct Counts {
         std::uint64_t latency = 0;
         std::uint64_t throughput = 0;

@@ -195,7 +195,7 @@ def _label(side: str | PathLike[str] | Dataset, otherwise: str) -> str:
 
 
 def _warn_of_losses(dataset: Dataset) -> None:
-    """Without a warning, nobody would notice the missing rows in a table."""
+    """Issue a warning about each problem of the data, such as an unreadable log. Otherwise, nobody would notice that a table lacks rows."""
     import warnings
 
     from tacholog.store.complaints import complaints

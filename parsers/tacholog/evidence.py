@@ -151,7 +151,10 @@ def _opened(folder: Path, name: str) -> tuple[int, int]:
 
 
 def _opened_by_path(path: str, names: Sequence[str]) -> int:
-    """Refuse a link on the way. A link that is made after the check is followed."""
+    """Open the file that these names lead to from ``path``, and return its descriptor. Raise `UnreadableInput` if one of the names is a link.
+
+    All names are checked before the file is opened. Therefore a link that is made after the check is followed.
+    """
     for name in names:
         path = os.path.join(path, name)  # noqa: PTH118 - as in `_opened`, no `Path` is made
         try:

@@ -72,7 +72,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def screenshots() -> Path | None:
-    """None if TACHOLOG_SCREENSHOTS names no folder. No test checks the screenshots."""
+    """Return the folder for screenshots, which TACHOLOG_SCREENSHOTS names. Return ``None`` if it names no folder.
+
+    The screenshots are for people, because no test checks them.
+    """
     if not os.environ.get("TACHOLOG_SCREENSHOTS"):
         return None
     folder = Path(os.environ["TACHOLOG_SCREENSHOTS"]).absolute()
@@ -93,7 +96,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def opened(site: Path, browser: Browser) -> Opener:
-    """``screen`` is a name of `SCREENS`."""
+    """Return a function that opens a page of the site. The argument ``screen`` of this function is a key of `SCREENS`."""
 
     @contextmanager
     def open_page(address: str, screen: str = "light", *, scripts: bool = True) -> Iterator[Page]:
@@ -110,12 +113,12 @@ def opened(site: Path, browser: Browser) -> Opener:
 
 
 def unfold(page: Page) -> None:
-    """Initially only metric, machine and baseline are visible on the comparison page."""
+    """Show all choices on the comparison page, because only metric, machine and baseline are visible at first."""
     page.locator(".tl-more-choices > summary").click()
 
 
 def open_folds(page: Page) -> None:
-    """Parts that are loaded on opening stay closed."""
+    """Open all folded parts of a page, except parts that are loaded only when a reader opens them."""
     page.evaluate("document.querySelectorAll('details.tl-fold').forEach((fold) => { fold.open = true; })")
 
 

@@ -26,7 +26,7 @@ _LIMIT_S = 300  # Enough for the largest package: the checker has 30 MB.
 
 
 def fetched(wanted: Packed) -> Path:
-    """Skip the running test if the file was not fetched."""
+    """Return the path of a fetched file. Skip the running test if the file was not fetched."""
     path = Path(os.environ.get(VARIABLE, ""), wanted.name).absolute()
     if not path.is_file():
         leave_out(f"{path} is not there: {VARIABLE}=FOLDER python -m tests.browser.fetch fetches it")

@@ -102,7 +102,7 @@ def pages_of_kinds(site: Path) -> Iterator[tuple[str, str]]:
 
 
 def weigh(site: Path, browser: Browser, name: str) -> Weights:
-    """Scroll through the page, so that all plots are drawn."""
+    """Return how many bytes a page loads. First scroll through the page, so that all plots are drawn."""
     page, asked = _opened(site, browser, name)
     draw_all(page)
     page.context.close()
@@ -110,7 +110,10 @@ def weigh(site: Path, browser: Browser, name: str) -> Weights:
 
 
 def measure(site: Path, browser: Browser, kind: str, name: str) -> Measures:
-    """Scroll through the page, so that all plots are drawn."""
+    """Return the measures of a page, such as its height and its bytes.
+
+    Scroll through the page before its bytes are counted, so that all plots are drawn.
+    """
     page, asked = _opened(site, browser, name)
     nodes, stops, height = (page.evaluate(script) for script in ("document.getElementsByTagName('*').length", STOPS, _HEIGHT))
     draw_all(page)
@@ -140,7 +143,7 @@ _HEIGHT = "document.documentElement.scrollHeight"
 
 
 def _path_of(address: str) -> Path | None:
-    """Return None if the content is in the page itself (``data:``, ``blob:``)."""
+    """Return the path of the file that an address names. Return ``None`` if the content is in the page itself (``data:``, ``blob:``)."""
     parts = urlsplit(address)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 

@@ -31,7 +31,7 @@ _LATE = """
 
 
 def patient(context: BrowserContext) -> BrowserContext:
-    """The default timeouts of Playwright are 5 and 30 s."""
+    """Set the timeout of a browser context to `PATIENCE_MS`, and return the context. The default timeouts of Playwright are only 5 and 30 s."""
     context.set_default_timeout(PATIENCE_MS)
     if os.environ.get("TACHOLOG_LATE_MS"):
         context.add_init_script(_LATE.replace("LATE_MS", str(int(os.environ["TACHOLOG_LATE_MS"]))))

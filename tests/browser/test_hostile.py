@@ -50,7 +50,10 @@ def test_hostile_texts_on_pages_are_not_executed_and_cause_no_request(
 
 
 def watch(page: Page, name: str, found: list[str]) -> None:
-    """Violations of the security policy of a page appear on the console."""
+    """Add to ``found`` whatever a page must not do: open a dialog, print warnings or errors on the console, or load something from a network.
+
+    Violations of a page's security policy also appear on the console.
+    """
     page.on("dialog", lambda dialog: found.append(f"{name}: dialog {dialog.message}"))
     page.on("console", lambda message: found.append(f"{name}: {message.text}") if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: found.append(f"{name}: {error}"))

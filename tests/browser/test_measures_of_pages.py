@@ -10,7 +10,7 @@ from tests.browser.measures import KINDS, SCREEN, Weights, pages_of_kinds, weigh
 from tests.browser.patience import patient
 from tests.depth import tries
 
-# In bytes as sent: with gzip.
+# The most bytes that a page may load: from the theme's files, and from the site's own files. The bytes are counted after compression by gzip.
 MOST_THEME = 130_000
 MOST_OWN = {"home": 70_000}
 # A promise that is resolved when a part of the page is painted.

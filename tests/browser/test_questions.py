@@ -26,7 +26,11 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def asked(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """The first question names no network bandwidth. The second has an axis of names instead of numbers."""
+    """Return a site that answers two questions.
+
+    The first question names no network bandwidth, although the runs have several bandwidths. The second question has names instead of numbers on its
+    axis.
+    """
 
     def build(folder: Path) -> None:
         lossy(folder / "data")

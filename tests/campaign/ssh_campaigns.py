@@ -82,7 +82,7 @@ def processes_left(hosts: TwoHosts) -> dict[int, str]:
 
 
 def in_own_folder(name: str) -> Callable[[TwoHosts], object]:
-    """With a separate temporary folder, a test sees the files that remain in it."""
+    """Return a function that gives each host a separate temporary folder, so that a test sees which files remain in this folder."""
 
     def prepare(hosts: TwoHosts) -> None:
         for host_name in "ab":

@@ -236,7 +236,7 @@ def test_interrupted_comparison_can_be_continued_and_has_only_complete_pairs(tmp
 
 
 @pytest.mark.core
-def test_report_states_that_pairs_were_added_later_and_earlier_pairs_stay_unchanged(tmp_path: Path, perftest: Path) -> None:
+def test_extended_comparison_reports_the_added_pairs_and_keeps_the_earlier_pairs(tmp_path: Path, perftest: Path) -> None:
     file = campaign(tmp_path)
     ab(perftest, perftest, file, "--pairs", "6", cwd=tmp_path)
     folder = only_folder(tmp_path)
@@ -254,7 +254,7 @@ def test_report_states_that_pairs_were_added_later_and_earlier_pairs_stay_unchan
 
 
 @pytest.mark.core
-def test_option_release_copies_both_sides_into_the_data_folder_and_diff_can_compare_them(tmp_path: Path, perftest: Path) -> None:
+def test_ab_copies_both_sides_into_the_data_folder_if_both_releases_are_named(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--release", "9.1", "9.2", cwd=tmp_path)
 
     kept = tmp_path / "data/perftest/9.1-to-9.2"
@@ -502,7 +502,10 @@ conditions = { transport = "mock", load_mode = "closed", payload_touched = "writ
 
 
 def recorded(folder: Path, perftest: Path) -> tuple[Path, Path]:
-    """Both programs print recorded logs. For messages of 64 bytes, the new latency is a hundred times the old latency."""
+    """Return the paths of two programs, the old and the new perftest. Both programs measure nothing, but print recorded logs.
+
+    In the logs for messages of 64 bytes, the new latency is a hundred times the old latency. The logs for 1024 bytes are the same on both sides.
+    """
     for name, size, hold_us in (("old-64", 64, 100), ("new-64", 64, 10_000), ("old-1024", 1024, 100)):
         words = ["--test", "latency", "--transport", "mock", "--sizes", str(size), "--duration", "1", "--warmup", "0.02"]
         done = subprocess.run([perftest, *words, "--set", f"faults=hold={hold_us}us", "--output", "-"], capture_output=True, check=True)
@@ -532,7 +535,7 @@ def confirmations(folder: Path) -> list[Path]:
 
 
 @pytest.mark.core
-def test_option_confirm_repeats_only_variants_with_a_change_and_compares_only_the_new_pairs(tmp_path: Path, perftest: Path) -> None:
+def test_confirmation_uses_only_new_pairs_of_the_variants_with_a_change(tmp_path: Path, perftest: Path) -> None:
     (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
 
     plan = ab(old, new, file, "--pairs", "6", "--confirm", "--plan", cwd=tmp_path)

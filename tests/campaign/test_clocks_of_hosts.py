@@ -48,7 +48,7 @@ host = "b"
 
 @pytest.fixture
 def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], TwoHosts]]:
-    """``b`` has another boot id, as on another machine."""
+    """Yield a function that returns two hosts. Host ``b`` has a different boot id than host ``a``, as if they were two machines."""
     if missing_requirement():
         leave_out(f"needs {missing_requirement()}")
     if shutil.which("chronyd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") is None or shutil.which("chronyc") is None:

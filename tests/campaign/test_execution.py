@@ -26,7 +26,10 @@ class EndsBeforeACheck(LocalProcess):
     ends_before = 0
 
     def poll(self) -> ProcessEnd | None:
-        """Let the process end just before the n-th check."""
+        """Return how the process ended, or ``None`` if it still runs.
+
+        Let the process end just before the call with the number ``ends_before``.
+        """
         self.looks += 1
         if self.looks == self.ends_before:
             (self.job.folder / "go").write_text("")

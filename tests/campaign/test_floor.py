@@ -40,7 +40,7 @@ def test_each_repetition_includes_control_runs_with_a_separate_perftest_program(
 
 
 @pytest.mark.parametrize("text", [RUN + CONTROL, 'hosts.lab = { ssh = "lab" }\n' + RUN], ids=["controls of its own", "another host"])
-def test_no_control_runs_are_added_to_a_campaign_that_has_controls_or_uses_other_hosts(tmp_path: Path, text: str) -> None:
+def test_controls_are_not_added_if_a_campaign_has_own_controls_or_remote_hosts(tmp_path: Path, text: str) -> None:
     given = campaign(tmp_path, text)
 
     assert with_floor(given, TOOLS) == given

@@ -96,7 +96,7 @@ def test_plan_names_each_missing_condition_and_the_key_that_would_state_it(tmp_p
     ]
 
 
-def test_plan_of_a_latency_test_names_only_the_conditions_that_latencies_need(tmp_path: Path) -> None:
+def test_plan_for_latencies_states_only_the_conditions_that_latencies_need(tmp_path: Path) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "closed", reliability = "reliable"'), cwd=tmp_path)
 
     assert "batch_bytes" not in done.stdout
@@ -171,7 +171,7 @@ def test_unknown_lines_of_the_first_log_are_reported(tmp_path: Path) -> None:
     )
 
 
-def test_plan_does_not_report_a_missing_condition_that_is_listed_in_dash_dash_across(tmp_path: Path) -> None:
+def test_plan_does_not_report_a_missing_condition_in_which_sides_may_differ(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate"')
 
     plain, across = (
@@ -183,7 +183,7 @@ def test_plan_does_not_report_a_missing_condition_that_is_listed_in_dash_dash_ac
     assert "reliability: nothing states it" in across.stderr
 
 
-def test_unknown_field_after_the_option_across_is_refused_before_any_run(tmp_path: Path) -> None:
+def test_unknown_field_in_which_sides_may_differ_is_refused_before_any_run(tmp_path: Path) -> None:
     done = run_tacholog_text("ab", "cat", "cat", campaign(tmp_path, ""), "--across", "colour", cwd=tmp_path)
 
     assert done.returncode == 2
@@ -191,7 +191,7 @@ def test_unknown_field_after_the_option_across_is_refused_before_any_run(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
-def test_option_across_compares_sides_that_differ_in_the_named_field(tmp_path: Path) -> None:
+def test_sides_that_differ_in_a_field_are_compared_if_the_user_allows_this_difference(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"')
     sides = "cat {arguments}", "sed s/TCP/UDP/ {arguments}"
 

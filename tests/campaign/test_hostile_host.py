@@ -39,7 +39,11 @@ for line in shell.stdout:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RemoteMachine]:
-    """From answer number ``first`` on, all answers of ``kind`` are replaced by wrong ones."""
+    """Return a function that connects to a host whose answers of one kind are wrong.
+
+    The parameter ``kind`` names this kind, and the parameter ``answer`` is the wrong answer. ``first`` is the number of the first wrong answer of
+    this kind, because earlier answers stay correct.
+    """
 
     def connect(kind: str, answer: str, first: int = 1, *, endless: bool = False) -> RemoteMachine:
         ssh = tmp_path / "bin" / "ssh"

@@ -32,7 +32,7 @@ def reading(text: str) -> ProcessorTime:
     return found
 
 
-def test_time_of_programs_and_interrupts_and_idle_time_and_stolen_time_are_counted_separately() -> None:
+def test_each_kind_of_processor_time_is_counted_separately() -> None:
     assert reading(FIRST) == ProcessorTime(2, 4936942 + 492537 + 1140360, 66877, 1275095 + 13200, 4219)
 
 

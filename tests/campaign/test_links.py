@@ -46,7 +46,7 @@ def test_hosts_on_one_machine_are_linked_by_the_loopback() -> None:
     assert link.bit_per_s is None
 
 
-def test_link_is_unknown_if_hosts_have_no_address_or_a_name_instead_of_an_address() -> None:
+def test_link_is_unknown_if_no_host_has_a_numeric_address() -> None:
     hosts = {"a": HostEntry(), "b": HostEntry(address="lab-b.example.org")}
 
     link = read_link(machines("ab", hosts), hosts)

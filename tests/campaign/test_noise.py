@@ -66,7 +66,7 @@ def test_first_line_states_the_smallest_detectable_change_and_no_run_is_stored(
 
 
 @pytest.mark.core
-def test_json_output_has_the_rows_and_the_description_of_the_machine_and_the_sentences(tmp_path: Path, perftest: Path, small: Path) -> None:
+def test_json_output_has_all_parts_of_the_report(tmp_path: Path, perftest: Path, small: Path) -> None:
     done = run_tacholog_text("noise", small, "--perftest", perftest, "--minutes", "0.01", "--format", "json", "-q", cwd=tmp_path)
 
     document = json.loads(done.stdout)

@@ -63,7 +63,10 @@ def bench(path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def bench_by_hand(path: Path) -> Manifest:
-    """The clock of the campaign advances only when its processes write to the file ``clock``."""
+    """Run a campaign, and return the manifest of its run.
+
+    The clock of the campaign advances only if a process of the run writes to the file ``clock``.
+    """
     run_tacholog_text("bench", "--no-control", path, "--output", "out", cwd=path.parent, environment={CLOCK_FILE: str(path.parent / "clock")})
     return read_manifest(run_folder(path.parent) / "run.toml")
 
@@ -190,7 +193,7 @@ def test_run_that_takes_too_long_is_kept_with_its_reason_and_all_logs(tmp_path: 
     ],
     ids=["no format", "nothing"],
 )
-def test_message_about_a_server_log_without_results_suggests_the_key_results(tmp_path: Path, command: str, reason: str) -> None:
+def test_user_is_told_how_to_declare_that_a_server_log_has_no_results(tmp_path: Path, command: str, reason: str) -> None:
     chatty = process("server", command, 'ready = { output = "listening" }', 'ends = "stopped"')
     done = bench(campaign(tmp_path, chatty, process("client", f"cat {FORMATS / 'sockperf/throughput-tcp.log'}")))
 

@@ -95,7 +95,10 @@ def cable() -> None:
 
 
 def in_namespaces(tool: str, folder: Path, repetitions: int) -> Path:
-    """The campaign has fewer repetitions and shorter runs than that of the tool."""
+    """Write the campaign of a tool for two network namespaces on this machine, and return the path of the campaign file.
+
+    This campaign has fewer repetitions and shorter runs than the tool's usual campaign.
+    """
     text = (TOOLS / f"{tool}.toml").read_text()
     prefixes = {name: f'prefix = ["ip", "netns", "exec", "{name}"]' for name in "ab"}
     for old, new in (
@@ -112,7 +115,7 @@ def in_namespaces(tool: str, folder: Path, repetitions: int) -> Path:
 
 
 def measured(path: Path, output: Path) -> Path:
-    """No message about missing conditions or unknown lines is allowed."""
+    """Run a campaign, and return the folder of its runs. Check that no message about missing conditions or unknown lines is printed."""
     done = run_tacholog_text("bench", "--no-control", path, "--output", output, cwd=path.parent, prefix=NAMESPACES)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line for line in done.stderr.splitlines() if not re.match(r"\[\d+/\d+\] \S+: ok, ", line)] == []

@@ -42,7 +42,7 @@ def missing() -> str:
 
 
 def run(*words: str | Path) -> str:
-    """The command must succeed."""
+    """Run a command, and return what it prints. Check that the command succeeds."""
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, (words, done.stderr)
     return done.stdout
@@ -82,7 +82,10 @@ class TwoHosts:
         return f"{self._name}{host}"
 
     def _write_client(self) -> None:
-        """The ``ssh`` runs in the network of the harness, with its own configuration."""
+        """Write the program ``ssh`` that the harness calls, and the configuration of ssh.
+
+        The program starts the real ssh in the network of the harness, with this configuration.
+        """
         names = "".join(f"Host host-{host}\n  HostName {address}\n" for host, address in ADDRESSES.items())
         general = f"Host *\n  Port {PORT}\n  User root\n  IdentityFile {self.folder / 'user'}\n  IdentitiesOnly yes\n  IdentityAgent none\n"
         known = f"  UserKnownHostsFile {self.folder / 'known_hosts'}\n  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n"
@@ -137,7 +140,7 @@ class TwoHosts:
         run("tc", "-n", self.space(host), "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "16kb", "latency", "50ms")
 
     def start_clock(self, host: str, *settings: str) -> None:
-        """The chronyd does not adjust the clock."""
+        """Start a chronyd with these settings on a host. This chronyd measures the clock, but does not adjust it."""
         chronyd = shutil.which("chronyd", path=_PATH)
         assert chronyd is not None
         file = self.folder / f"chrony-{host}.conf"
@@ -166,7 +169,7 @@ class TwoHosts:
 
 
 def _within(space: str) -> list[int]:
-    """This is like ``ip netns pids``, but starts no process."""
+    """Return the ids of the processes in a network namespace. Unlike ``ip netns pids``, this function starts no process."""
     wanted, found = Path(f"/run/netns/{space}").stat().st_ino, []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # The process ended.

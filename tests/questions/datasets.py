@@ -98,7 +98,10 @@ def lossy(data: Path) -> None:
 
 
 def subscribers(data: Path) -> None:
-    """Two systems have one to eight subscribers: the multicast system hardly slows down."""
+    """Write the runs of two systems with one to eight subscribers.
+
+    With more subscribers, the unicast system becomes much slower, but the multicast system hardly slows down.
+    """
     for system, slope in (("Unicast", 9.0), ("Multicast", 0.5)):
         for count in (1, 2, 4, 8):
             for number, chance in enumerate(noise(f"{system}{count}", 6)):

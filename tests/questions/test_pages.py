@@ -69,7 +69,7 @@ def test_list_of_questions_links_to_each_question(lossy: Path) -> None:
     assert 'href="questions.html"' in (lossy / "index.html").read_text(encoding="utf-8")
 
 
-def test_question_in_the_settings_of_a_site_is_answered_with_links_to_values_not_shown(tmp_path: Path) -> None:
+def test_page_of_a_question_links_to_the_values_that_the_page_does_not_show(tmp_path: Path) -> None:
     site = site_of(
         tmp_path,
         "lossy",

@@ -188,7 +188,7 @@ def test_number_is_missing_with_a_reason_if_the_log_prints_an_impossible_value(t
     assert missing_sentences(found) == ["The log prints something impossible: b."]
 
 
-def test_answer_uses_only_runs_with_one_value_of_another_field_and_names_this_value(tmp_path: Path) -> None:
+def test_answer_is_limited_to_one_network_bandwidth_and_names_this_bandwidth(tmp_path: Path) -> None:
     made("lossy", tmp_path)
 
     found = answered(tmp_path, Question(subject="system", over="network_loss_percent"))
@@ -213,7 +213,7 @@ def test_question_with_a_chosen_value_is_answered_for_this_value_only(typed: str
     assert found.cells[Case((), "Cedar", 20.0)].value == pytest.approx(833e3, rel=0.001)
 
 
-def test_run_without_the_chosen_value_is_not_counted_as_a_run_without_a_number(tmp_path: Path) -> None:
+def test_runs_of_systems_that_were_not_chosen_are_not_reported_as_missing(tmp_path: Path) -> None:
     made("lossy", tmp_path)
 
     found = answered(tmp_path, Question(subject="network_bandwidth_bit_per_s", over="network_loss_percent", where={"system": "Cedar"}))
@@ -315,7 +315,7 @@ def test_tick_labels_of_a_plot_are_not_drawn_if_they_would_overlap(tmp_path: Pat
     assert figure.x.labels == ("10", "100", "1100")
 
 
-def test_answer_names_no_winner_if_medians_are_equal_or_are_close_and_cannot_be_tested(tmp_path: Path) -> None:
+def test_answer_names_no_winner_if_untested_medians_are_equal_or_close(tmp_path: Path) -> None:
     for plugin, latency_us in (("a", 10.0), ("b", 10.0)):
         run(tmp_path / "equal", plugin, latency_us, labels={"plugin": plugin})
     for plugin, latency_us in (("a", 10.0), ("b", 10.2)):
@@ -357,7 +357,7 @@ def test_command_prints_the_answer_and_the_table(tmp_path: Path) -> None:
     assert lines[5].split()[:3] == ["calico", "88.3", "µs"]
 
 
-def test_command_names_the_question_that_the_data_suggest(tmp_path: Path) -> None:
+def test_chosen_question_is_printed_if_the_user_asked_no_question(tmp_path: Path) -> None:
     result = run_tacholog_text("table", made("subscribers", tmp_path), "--format", "csv")
 
     assert result.stderr.splitlines() == ["chosen to fit the data: --subject system --over subscribers --metric latency:p50"]

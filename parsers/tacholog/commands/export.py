@@ -92,7 +92,10 @@ def _export_hdr(store: Store, problems: Complaints, folder: Path) -> int:
 
 
 def _export_results(read: Callable[[], tuple[Store, Complaints]], kind: FileKind, path: Path | None) -> int:
-    """An output file appears under its name only when it is complete."""
+    """Write the results in the format ``kind``, and return the exit code of the command.
+
+    The results go to standard output if ``path`` is ``None``. A file appears at ``path`` only when the file is complete.
+    """
     if path is not None:
         with whole_file(path) as stream:
             store, problems = read()

@@ -52,10 +52,13 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Band(NamedTuple):
-    """The band of a row: the values of one build differ by less in 95 % of the cases. ``paired`` is the band for pairs, ``single`` for single runs.
+    """The bands of a row. In 95 % of the cases, two values of one build differ by less than the band.
 
-    All bands are logarithms. ``across_sessions``: whether enough sessions were measured to know how much sessions differ. If not, the true band of
-    single runs may be wider than ``single``. ``between`` is the band for the medians of two sessions; ``None``: not known.
+    ``paired`` is the band for pairs of runs. ``single`` is the band for two single runs. ``between`` is the band for the medians of two sessions, or
+    ``None`` if this band is not known. All bands are logarithms.
+
+    ``across_sessions`` states whether enough sessions were measured to know how much sessions differ. If not, the true band of single runs may be
+    wider than ``single``.
     """
 
     paired: float

@@ -344,7 +344,8 @@ class _BenchReport:
     def _records(self, line: Line, cells: dict[str, Cell], label: str, client: str | None, samples: int | None) -> Iterator[Finding]:
         """Yield the records of a client, or of all clients together.
 
-        The times of calls are a separate record if the calls wait for an acknowledgement, because these times have a basis.
+        The times of calls are latencies if the calls wait for an acknowledgement. Such latencies are a separate record, because only latencies have a
+        basis, such as the time to an acknowledgement.
         """
         kind = _KINDS[label]
         fits = self._do_options_fit(label, cells)
@@ -437,7 +438,11 @@ def _calls(kind: _ClientKind, cells: Mapping[str, Cell], step: float = 10.0) -> 
 
 
 def _time(metric: str, statistic: str, cell: Cell, marks: tuple[str, ...] = (), step: float = 10.0) -> Number:
-    """Return a time in microseconds. Text has at most two decimals, without trailing zeros. Further decimals are cut off."""
+    """Return the number for a cell with a time in microseconds.
+
+    In its text output, the tool prints at most two decimals of a microsecond, so the default of ``step`` is 10 ns. Further decimals are cut off, and
+    zeros at the end are not printed.
+    """
     return printed(metric, statistic, round(_value(cell) * MICROSECOND, 3), step, marks, cell=cell)
 
 

@@ -170,7 +170,7 @@ class _Banner(NamedTuple):
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log has the title or the head of a table of this tool, or its JSON."""
+    """Return whether a log is from this tool. Such a log has the title of a table, the head of a table, or the JSON of the tool."""
     return Detected(
         _HEAD.is_in(head), wants="'#bytes #iterations t_min[usec]', '#bytes #iterations BW peak[MB/sec]', or JSON with '\"test_info\": {'"
     )

@@ -163,7 +163,10 @@ def is_unchanged(text: str, field: str, class_: PrivacyClass, redactor: Redactor
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
-    """``text`` is JSON. Different tables have different results, because readers distinguish runs by these tables."""
+    """Return a table of a manifest in redacted form. ``text`` is the table as JSON.
+
+    Different tables have different redacted forms, because readers distinguish runs by these tables.
+    """
     try:
         entries = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError:  # people may write anything into this table of a manifest
@@ -177,7 +180,7 @@ def _open_text(text: str, table: str, redactor: Redactor) -> str:
 
 
 def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
-    """Different labels stay different, because labels distinguish runs."""
+    """Return the labels with redacted names and values. Different labels stay different, because labels distinguish runs."""
     published: dict[str, str] = {}
     numbered = _Numbering()
     for name, value in labels.items():
@@ -247,7 +250,10 @@ def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str
 
 
 def _with_distinct_keys(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """If masking made keys equal, they are numbered, so that no entry is lost."""
+    """Return a table with all of these entries.
+
+    Masking may have made several keys equal. Such keys get numbers, so that no entry is lost.
+    """
     table: dict[str, Any] = {}
     numbered = _Numbering()
     for key, value in entries:
@@ -262,7 +268,10 @@ class _Numbering:
         self._tried: dict[str, int] = {}
 
     def free(self, stem: str, used: Container[str]) -> str:
-        """Names must not be removed from ``used`` later."""
+        """Return a name that is not in ``used``: the stem with a number.
+
+        The next call with the same stem continues after this number. Therefore no name may be removed from ``used`` between two calls.
+        """
         number = self._tried.get(stem, 1) + 1
         while f"{stem}{number}" in used:
             number += 1
@@ -281,7 +290,10 @@ def _value(value: Any, field: str, class_: PrivacyClass, redactor: Redactor) -> 
 
 
 def _argument(word: str, redactor: Redactor) -> str:
-    """The name of an option is public, and the value is free text."""
+    """Return an argument of a command in redacted form.
+
+    In an option such as ``--name=value``, the name is public, and the value is free text. All other arguments are free text.
+    """
     option, equals, value = word.partition("=")
     if not _OPTION.fullmatch(option):
         return redactor.free(word)

@@ -105,10 +105,12 @@ class KnownNames:
                     self.hosts[form] = self._pseudonym_of(form)
 
     def _pseudonym_of(self, form: str) -> str:
-        """The result depends only on the names of the machines, not on the order of the runs.
+        """Return the pseudonym that replaces ``form``, the full or short name of a machine.
 
-        If several machines have the name, the result is made from the pseudonyms of these machines. If it were made from the name, a reader could
-        guess a name and check the guess.
+        The pseudonym depends only on the names of the machines, not on the order of the runs.
+
+        If ``form`` is a name of several machines, the pseudonym is made from the pseudonyms of these machines. It is not made from the name, because
+        a reader could then guess a name and check the guess.
         """
         owners = sorted(pseudonym for pseudonym, names in self.own_names.items() if form in names)
         if owners:

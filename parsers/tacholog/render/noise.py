@@ -19,7 +19,10 @@ _STOLEN_PERCENT = 0.5
 
 
 def answer(rows: Sequence[NoiseRow]) -> str:
-    """Return a sentence on the smallest change that `MAIN_PAIRS` pairs show: in the first median, and in the p99 of the same row, if there is one."""
+    """Return a sentence on the smallest changes that `MAIN_PAIRS` pairs show.
+
+    The sentence is about the first row with a median. It also states the p99 of the same measurement if there is a row for this p99.
+    """
     first = next((row for row in rows if row.key.statistic == "p50"), rows[0])
     tail = next((row for row in rows if row.key.statistic == "p99" and _alike(row, first)), None)
     of_tail = f", and {_change(tail)} in its p99" if tail else ""
@@ -73,7 +76,7 @@ def _remedies(facts: MachineFacts) -> Iterator[str]:
 
 
 def table(rows: Sequence[NoiseRow]) -> Table:
-    """Return the noise of each row, and the smallest changes that several numbers of pairs show, as a table."""
+    """Return a table with the noise of each row. Further columns state the smallest change that a given number of pairs shows, such as 10 pairs."""
     headings = ["noise of a pair", *(f"{pairs} pairs" for pairs in PAIRS), f"pairs for {percent(WANTED)}"]
     body = [TableRow([head(row_name(row.key)), *map(TableCell, _cells(row))]) for row in rows]
     return Table("Noise", [TableColumn("row"), *(TableColumn(name, align="right") for name in headings)], [body])

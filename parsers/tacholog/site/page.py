@@ -106,9 +106,9 @@ class Page:
         return view
 
     def number(self, wanted: Selection) -> int:
-        """Return the number of a selection: 1, unless another selection is written in the same way in ids.
+        """Return the number of a selection, which keeps ids different.
 
-        The number keeps the ids of such selections different.
+        Several selections may be written in the same way in ids. Such selections have the numbers 1, 2 and so on. Other selections have number 1.
         """
         return self._numbers.number(wanted)
 

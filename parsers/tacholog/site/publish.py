@@ -63,8 +63,9 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
         incomplete: whether to accept a site for which some runs, logs or folders could not be read.
 
     Raises:
-        UnreadableInput: the site is not finished or changed while it was copied, the label is used already or cannot be the name of a folder, the
-            folder contains other files, links in place of its folders, or a damaged list of versions, or another process is publishing into it.
+        UnreadableInput: the site cannot be published. The reason is one of these: The site is not finished, or changed while it was copied. The
+            label is used already, or cannot be the name of a folder. The folder ``target`` contains other files, links in place of its folders, or a
+            damaged list of versions. Another process is publishing into the folder.
         TachologError: something could not be written. The folder is unchanged.
     """
     stamp = _stamp_to_publish(site, label, incomplete=incomplete)
@@ -146,7 +147,10 @@ def _copy_site(site: Path, stamp: Stamp, before: Path, fresh: Path) -> None:
 
 
 def _keep_version(root: Path, names: Sequence[str], version: Path) -> None:
-    """The raw logs are left out, because the pages of the version link to the raw logs at the root."""
+    """Put the files of the published site into the folder of a version, too.
+
+    The raw logs are left out, because the pages of the version link to the raw logs at the root.
+    """
     for name in names:
         if _RAW_LOG.fullmatch(name):
             continue
@@ -273,7 +277,10 @@ def _has_version(target: Path, label: str, stamp: Stamp) -> bool:
 
 @contextmanager
 def _branch_in_messages(target: Path, branch: str) -> Iterator[None]:
-    """The temporary folder no longer exists when a user reads the message."""
+    """Replace the path of the temporary folder ``target`` by the name of the branch in messages of errors.
+
+    The temporary folder no longer exists when a user reads the message.
+    """
     try:
         yield
     except TachologError as error:

@@ -249,7 +249,10 @@ def _sizes_and_conditions(entries: Iterable[LogEntry]) -> set[tuple[int | None, 
 
 
 def _run_context(facts: Facts, manifest: Manifest, processors: float | None, *, failed: bool) -> RunContext:
-    """Values for load and processors in the log have priority over those in the manifest and the host file."""
+    """Return the facts about a run that the rules for quality marks need.
+
+    The log may state the load and the number of processors. Otherwise, the load is from the manifest, and the number is from the host file.
+    """
     from tacholog.store.quality import RunContext
 
     load, processors_in_log = facts.environment_number("load_start_load1"), facts.environment_number("host_cpus_online")

@@ -150,10 +150,11 @@ def _words(words: Sequence[str], codes: NDArray[np.integer[Any]]) -> pd.Categori
 
 
 def _marks(bits: Integers) -> NDArray[np.object_]:
-    """Rows with the same marks share one tuple. Only rows with marks are grouped, because most rows have no marks."""
+    """Return the marks of each row as a tuple. Rows with the same marks share one tuple."""
     import numpy as np
     import pandas as pd
 
+    # Only rows with marks are grouped, because most rows have no marks.
     marked = np.flatnonzero(bits)
     of_marked, different = pd.factorize(bits[marked])
     sets = np.empty(1 + len(different), dtype=object)

@@ -87,9 +87,9 @@ def questions_for(numbers: Iterable[Observation]) -> list[Question]:
 
 
 class _MeasuredWays:
-    """The different combinations of values that the fields have in some numbers.
+    """The combinations of field values that were measured. If several numbers have the same combination, the combination is listed once.
 
-    Each combination is a row. For each field, an array of shape (rows,) has the codes of the values.
+    Each combination is a row. For each field, ``codes`` has an array of shape (rows,) with the codes of the values.
     """
 
     def __init__(self, numbers: Sequence[Observation], fields: Sequence[Factor]) -> None:
@@ -102,9 +102,10 @@ class _MeasuredWays:
         self.runs = np.array([len(of_row) for of_row in runs.values()])
 
     def following(self, subject: Factor, axis: Factor | None) -> set[str]:
-        """Return the fields whose value follows from the subject and the point. For example, each system has only one version.
+        """Return the fields whose value is certain once the values of the subject, the axis and the message size are known.
 
-        A value may also follow from the subject, the point and the message size. The message size itself must follow from the subject.
+        For example, the version follows from the system if each system has only one version. The message size itself is returned only if it follows
+        from the subject alone.
         """
         leaders = {subject.name, *([axis.name] if axis else []), *({_SIZE} & self.codes.keys())}
         combination, combination_without_axis = self._combination(leaders), self._combination([subject.name])
@@ -189,7 +190,10 @@ def _scored_question(numbers: Sequence[Observation]) -> tuple[float, Question] |
 
 
 def _question_without_texts(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple[float, Question]:
-    """The field with the most values is the axis. A preferred other field is the subject."""
+    """Return a question and its score for numbers without a suitable field of words.
+
+    The field with the most values is the axis. The subject is the preferred one of all other fields that could be an axis, or else the system.
+    """
     if not axes:
         metric, statistic = default_metric(numbers, ("system",))
         return 0.0, Question(subject="system", metric=f"{metric}:{statistic}")

@@ -7,7 +7,7 @@ users):
 1. the newest release;
 2. sets with enough runs for a comparison; sets with fewer runs are a quick look;
 3. sets that kept the limits of their campaign for disturbances, then sets without limits, then sets that exceeded them;
-4. the set that measured more tests and sizes, then more runs, then for longer, then later.
+4. the set that measured more tests and sizes; if these are equal, the set with more runs; then the set with longer runs; then the later set.
 
 Other campaigns and machines, older releases, and series that do not fit on a page are further portions.
 """
@@ -124,7 +124,10 @@ def _weighed(view: View) -> list[_Weighed]:
 
 
 def at_once(series: Sequence[Series], tests: int) -> int:
-    """Return how many of these series fit into the tables of one test; at least 1. The tests of a page have equal shares of its elements."""
+    """Return how many of these series fit into the tables of one test; at least 1.
+
+    A page has room for `MOST_ELEMENTS` HTML elements. The tests of the page share this room equally.
+    """
     elements = 0
     for count, member in enumerate(series):
         elements += _elements(member)
@@ -264,7 +267,7 @@ def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
 def _ages(sets: Mapping[_RunSetKey, Sequence[RunRow]]) -> dict[_RunSetKey, int]:
     """Return the number of newer releases for each set.
 
-    For a set without a release, the version decides. A set without both counts as the newest.
+    If a set has no release, its version is used instead. If a set has neither a release nor a version, the set counts as the newest.
     """
     released: dict[tuple[str | None, str | None], str] = {(key.system, key.version): key.release for key in sets if key.release and key.version}
     named = {key: key.release or released.get((key.system, key.version)) or key.version for key in sets}
@@ -276,7 +279,10 @@ def _ages(sets: Mapping[_RunSetKey, Sequence[RunRow]]) -> dict[_RunSetKey, int]:
 
 
 def _evidence(view: View, key: _RunSetKey, runs: Sequence[RunRow], age: int, measured: Sequence[frozenset[str]]) -> Evidence:
-    """``measured`` holds the runs of each series at each size, for all sets."""
+    """Return the description of a set of runs, by which sets are ranked.
+
+    ``measured`` has one element for each series at each message size: the names of all runs that have a number there.
+    """
     numbers = [result for run in runs for result in view.by_run.get(run.run, ()) if result.scope == "summary"]
     names = frozenset(run.run for run in runs)
     counts = [count for behind in measured if (count := len(behind & names))]

@@ -26,7 +26,11 @@ _decode = msgspec.json.Decoder(_NotesOnly).decode
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """A remark, the runs that it concerns in words (empty: all runs), and whether the page shows it folded."""
+    """A remark on runs.
+
+    ``runs`` states in words which runs the remark concerns. This text is empty if the remark concerns all runs. ``is_folded`` states whether the page
+    shows the remark folded.
+    """
 
     note: str
     runs: str
@@ -54,7 +58,10 @@ def _runs(on: list[RunRow], everything: list[RunRow]) -> str:
 
 
 def _releases_with_remark(on: list[RunRow], everything: list[RunRow]) -> list[str]:
-    """Return an empty list if there are several systems, or if other runs of these releases lack the remark."""
+    """Return the releases of the runs with a remark, if the remark concerns exactly the runs of these releases.
+
+    Return an empty list if there are several systems, or if other runs of these releases lack the remark.
+    """
     releases = list(dict.fromkeys(run.release for run in on if run.release))
     of_them = [run for run in everything if run.release in releases]
     return releases if len({run.system for run in everything}) == 1 and len(of_them) == len(on) else []

@@ -51,7 +51,7 @@ class Records(NamedTuple):
 
 
 class BulkFinding(NamedTuple):
-    """The content of many lines: one record on each line, or ``None`` for lines without meaning, or lines that are interpreted later.
+    """The content of many lines. Usually each line has one record. If ``what`` is ``None``, the lines have no meaning, or they are interpreted later.
 
     If records have several kinds, use one finding for each kind.
     """

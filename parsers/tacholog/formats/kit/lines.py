@@ -117,7 +117,7 @@ class Cell(str):
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """A result line that is cut, garbled or impossible. Other lines are not affected."""
+    """The content of a result line that cannot be used, because it is cut off, garbled or impossible. Other lines are not affected."""
 
     reason: str
 

@@ -92,15 +92,15 @@ class Field(NamedTuple):
         statistic: one of `STATISTICS`, or a percentile.
         value: the group in which the number is printed, or an expression that computes it from other numbers. A computed number has no position on
             the line, and is exact unless it has a resolution.
-        unit: the factor that converts the printed value to the unit of the metric. If the line names the unit, it is an expression. If the unit is
-            stated elsewhere in the log, such as in the head of a table, it is the name of this value: see `LineRule.cells`.
-        is_exact: whether the number was not rounded, such as a count.
-        resolution: the step to which the number was rounded, in the unit of the metric; ``None``: the unit of its last printed decimal. An expression
-            may return ``None`` if the number of the line was not rounded.
-        places: the number of decimals in the unit of the metric: further decimals are rounding errors of floating point.
-        zero: a condition: the number is exactly 0, although it is printed as a rounded number.
-        unknown: a condition: the printed text cannot be the number. Such lines are read one by one.
-        where: a condition: the record has this number. Lines without it are read one by one.
+        unit: the factor that converts the printed value to the unit of the metric. Give an expression for the factor if the line names the unit. Give
+            a name if the unit is stated elsewhere in the log, such as in the head of a table: see `LineRule.cells`.
+        is_exact: whether the number was not rounded. For example, a count is exact.
+        resolution: the step to which the number was rounded, in the unit of the metric. ``None`` stands for the unit of the last printed decimal. An
+            expression may return ``None`` if the number of the line was not rounded.
+        places: the number of decimals to keep, in the unit of the metric. Further decimals are rounding errors of floating point.
+        zero: a condition that is true if the number is exactly 0, although it is printed as a rounded number.
+        unknown: a condition that is true if the printed text cannot be the number. Such lines are read one by one.
+        where: a condition that is true if the record has this number. Lines for which this condition is false are read one by one.
         marks: the marks of the number.
     """
 

@@ -185,7 +185,10 @@ class _Experiment:
         )
 
     def load_facts(self) -> Facts | None:
-        """Return the load mode when the table starts; ``None`` if it was returned earlier, because the head states the mode."""
+        """Return the load mode as a fact at the start of the table, or ``None`` if there is nothing to return.
+
+        If the head of the log states the load mode, this fact was returned earlier, and is not returned again.
+        """
         mode = self._conditions.load_mode
         return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._head else None
 
@@ -207,7 +210,8 @@ class _Experiment:
             yield Finding(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
 
     def box(self, line: Line) -> Iterator[Finding]:
-        """Read a line of a screen. The head was printed above the first screen."""
+        """Yield the findings of a line that belongs to a screen."""
+        # The tool prints the head above the first screen.
         self.columns = self.columns or _ON_SCREEN
         for finding in self._screens.take(line):
             if isinstance(finding, Screen):
@@ -317,7 +321,10 @@ def _added_conditions(conditions: Conditions, before: Conditions, *, settled: bo
 
 
 def _settings(head: Mapping[str, str]) -> str | None:
-    """Return all other values that change how messages are transported. The names are the same for text and for JSON."""
+    """Return the condition ``settings``: the values in the head that change how messages are transported.
+
+    Values that have a condition of their own are left out. A setting has the same name in the text output and in the JSON.
+    """
     qos = {match["name"] or match["last"]: match["value"] or match["flag"] for match in _QOS.finditer(head.get("QOS", ""))}
     values = {setting: {**head, **qos}.get(key) for key, setting in _SETTINGS.items()}
     means = _means(head)

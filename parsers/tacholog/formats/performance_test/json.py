@@ -1,4 +1,6 @@
-"""The JSON of performance_test: a head, then an object about every second. The tool prints everything on one line without a line end.
+"""The JSON of performance_test: a head, and then a list of objects. Each object describes about one second of the run.
+
+The tool prints everything on one line without a line end.
 
 As the tool prints it, with added line breaks::
 
@@ -111,7 +113,7 @@ class ExperimentDocument(NamedTuple):
 
 
 def looks_like_document(text: str) -> bool:
-    """Whether a line is such a document, complete or not."""
+    """Return whether a line is the JSON of performance_test, complete or cut off."""
     return text.startswith("{") and (SIGN.match(text) is not None or LIST in text[:_HEAD_CHARACTERS])
 
 

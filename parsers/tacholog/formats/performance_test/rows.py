@@ -325,15 +325,19 @@ class Screens:
             yield Finding(line, None)
 
     def close(self) -> Iterator[Screen]:
-        """Leave the open screen, because another screen begins or the log ends."""
+        """Close the open screen, and yield it as a screen without samples. Yield nothing if no screen is open.
+
+        A screen is closed early if another screen begins, or if the log ends.
+        """
         if self._begin:
             yield Screen((self._begin,), _TOO_EARLY)
         self._begin, self._head = None, ()
 
     def pass_by(self, line: Line) -> Iterator[Screen]:
-        """Close the open screen if this line may be the cut line of its samples, or if the screen began too many lines ago.
+        """Close the open screen if its samples cannot follow any more, and yield this screen without samples.
 
-        This function gets each line of the log.
+        The samples cannot follow in two cases: if this line looks like a line of samples that is cut off, or if the screen began too many lines ago.
+        Therefore this function must be called for each line of the log.
         """
         is_cut = _CUT.match(line.text) and not is_of_screen(line.text)
         if self._begin and (is_cut or line.number - self._begin.number > _HELD_LINES):
@@ -372,7 +376,10 @@ def _row_of_screen(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> Experime
 
 
 def found_of(screen: Screen, finding: Finding) -> Finding:
-    """Return a finding with the lines of its numbers in a screen of the tool: the duration is on the first line, all other numbers on the last."""
+    """Return the finding of a screen, with the log line of each number.
+
+    The duration is on the first line of a screen. All other numbers are on the last line.
+    """
     record = finding.what
     if isinstance(record, Record):
         first, last = screen.lines[0].number, screen.lines[-1].number

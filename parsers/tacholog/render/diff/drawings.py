@@ -210,7 +210,10 @@ class _PictureScale:
 
 
 def _change_ends(row: ComparisonRow) -> list[float]:
-    """Return logarithms (positive is worse), the better end first. An end that is 0 or unknown is left out."""
+    """Return the two ends of the interval of a change, the better end first.
+
+    Each end is the logarithm of a ratio, and a positive end is worse. An end that is 0 or unknown is left out.
+    """
     sign = 1 if row.better == "lower" else -1
     return sorted(sign * math.log(end) for end in row.interval or () if end)
 

@@ -20,7 +20,8 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import title_of
 
 _NAMED = 5
-# If one of these fields differs, the host may have changed. `_ENVIRONMENT` lists how names of facts begin; the others are properties of hosts.
+# If one of the following fields differs between the sides, the host may have changed. `_ENVIRONMENT` has the first words of the names of facts.
+# `_OF_EACH_RUN` has the names of properties of hosts.
 _ENVIRONMENT = ("cpu ", "memory ", "system ", "load ", "stolen ", "processor ")
 _OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "cgroup_cpus")
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
@@ -213,7 +214,10 @@ def _not_judged(controls: Controls) -> str:
 
 
 def _host_not_moved(controls: Controls, change: float, p: float) -> str:
-    """State the mean change of the controls, because few or noisy runs may hide a change."""
+    """Return a sentence that the controls show no significant change of the host.
+
+    The sentence also states the mean change of the controls. With few or noisy runs, a real change of the host may not be significant.
+    """
     mean = f"{percent(abs(change))} {'worse' if change > 0 else 'better'}"
     rows = f"{controls.judged} row{'' if controls.judged == 1 else 's'} that no release changes"
     result = f"{rows}; {mean} on average, p {p:.2g}"

@@ -107,7 +107,10 @@ def _of_number(number: ResultRow, name: str) -> object:
 
 
 def _with_conditions(there: Iterable[ResultRow], conditions: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
-    """A number of another row must not be linked, even if its value is equal."""
+    """Return the numbers that have all of these conditions, which are the conditions of a row.
+
+    A number of another row must not be linked, even if both numbers have the same value.
+    """
     return [number for number in there if all(_has(number, name, text) for name, text in conditions)]
 
 
@@ -290,9 +293,9 @@ def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_op
 def _drawn(
     section: VerdictSection, links: ComparisonLinks, drawn: Sequence[tuple[TableColumn, Sequence[Html]]], *, said_below: bool
 ) -> tuple[Table, list[list[TableRow]]]:
-    """Return the table of a section with its drawings, and for each compared row a list of its one or two rows in the table.
+    """Return the table of a section with its drawings. Also return the body of this table: for each compared row, a list of one or two table rows.
 
-    With ``said_below``, the remark on a row is in a second table row below it. In a column of their own, remarks would be narrow and high.
+    If ``said_below`` is true, the second table row has the remark on the compared row. In a column, this remark would be narrow and high.
     """
     table = _titled(section.table(links.line), "Why").without_empty_columns()
     has_remarks = any(line.remark for line in section.lines)

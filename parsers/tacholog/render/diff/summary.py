@@ -105,7 +105,10 @@ def _without_size(key: RowKey) -> RowKey:
 
 
 def _condition_words(differences: Iterable[Difference]) -> str:
-    """Rows of machines with the same hardware are compared. So such machines are the reason only if nothing else differs."""
+    """Return the conditions that differ, in words such as ``with different transport``. The text is empty if no condition differs.
+
+    Rows are compared even if the sides used two machines with the same hardware. Therefore two such machines are named only if nothing else differs.
+    """
     differences = list(differences)
     alike = [difference for difference in differences if difference.field == "host" and None not in (difference.old, difference.new)]
     others = [difference for difference in differences if difference not in alike]
@@ -180,7 +183,7 @@ def buttons(comparison: Comparison) -> list[VerdictCount]:
 
 
 def directions(comparison: Comparison) -> str:
-    """Return how many of the rows that differ without proof point to worse, and how many to better."""
+    """Return a text with the directions of the rows that *differ, not proven*, such as ``4 toward worse, 60 toward better``."""
     toward_words = [toward(row) for row in comparison.rows if row.verdict == UNTESTED[0]]
     return ", ".join(f"{toward_words.count(direction)} {direction}" for direction in ("toward worse", "toward better") if direction in toward_words)
 
@@ -332,7 +335,10 @@ def shown_part(comparison: Comparison, only: Sequence[str]) -> Comparison:
 
 
 def _changes(comparison: Comparison) -> Iterator[str]:
-    """Yield nothing if other sentences already say how rows were compared."""
+    """Yield phrases that count the rows with a change and the rows without a change.
+
+    Without any test, yield at most the phrase that no row could be tested. Yield nothing if other sentences already say how rows were compared.
+    """
     counts = comparison.counts
     if has_tests(counts):
         if counts["worse"] or counts["better"]:
@@ -362,7 +368,10 @@ def _noun(count: int) -> str:
 
 
 def _untested(comparison: Comparison) -> Iterator[str]:
-    """Yield nothing if any row was tested, because untested rows are then counted as unproven."""
+    """Yield a phrase on the untested rows: how many there are, and how many differ by more than the band.
+
+    Yield nothing if any row was tested, because untested rows are then counted as unproven.
+    """
     rows = [] if has_tests(comparison.counts) else [row for row in comparison.rows if row.verdict in UNTESTED]
     if not rows:
         return
@@ -411,7 +420,10 @@ def curve_words(curve: Curve) -> str:
 
 
 def _flat_latencies(curve: Curve) -> list[str]:
-    """The same latency at all sizes is impossible if the bytes are moved."""
+    """Return a remark for each side whose latency is the same at all sizes.
+
+    Such a latency is impossible if the bytes of the messages are moved.
+    """
     unit = METRICS[curve.key.metric].unit
     means = "at every size, as when a reference is handed over and no payload moves"
     levels = (("old", curve.old_flat), ("new", curve.new_flat))
@@ -563,7 +575,7 @@ def where_and_how_much(rows: Sequence[ComparisonRow]) -> str:
 
 
 def _changes_by_transport(rows: Sequence[ComparisonRow]) -> str:
-    """Transports whose medians or means changed come first."""
+    """Return the changes of rows in words, grouped by transport. Transports whose medians or means changed come first."""
     over: dict[str | None, list[ComparisonRow]] = {}
     for row in sorted(rows, key=lambda row: row.key.transport or ""):
         over.setdefault(row.key.transport, []).append(row)

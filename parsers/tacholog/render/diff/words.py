@@ -240,7 +240,11 @@ def different(verdict: Verdict, difference: Difference) -> str:
 
 
 def other_conditions(old: object, differences: Sequence[Difference]) -> list[str]:
-    """Return the conditions that keep a row from its partner on the other side. ``old`` is ``None`` if this row is on the new side."""
+    """Return texts on why a row is on one side only. The list is empty if there are no differences.
+
+    The first text says that the other side has this row under other conditions. The next texts state each of these conditions. ``old`` is ``None`` if
+    the row is on the new side.
+    """
     if not differences:
         return []
     other, this = ("old", "new") if old is None else ("new", "old")
@@ -268,7 +272,10 @@ def measured_change(row: ComparisonRow) -> str:
 
 
 def toward(row: ComparisonRow) -> str:
-    """Return the direction of a change without proof: 26 % lower is bad for a rate, but good for a latency."""
+    """Return whether an unproven change is "toward worse" or "toward better". The text is empty if there is no change.
+
+    The direction depends on the metric. For example, 26 % lower is worse for a rate, but better for a latency.
+    """
     return "" if not row.change else "toward worse" if row.change > 0 else "toward better"
 
 
@@ -407,7 +414,10 @@ def _why_undecided(row: ComparisonRow) -> str:
 
 
 def few(attainable_p: float | None, needed: int | None, design: str | None) -> str:
-    """Return how many pairs a row needs so that it alone can become significant."""
+    """Return a sentence on how many pairs or sessions are needed, because a single row cannot become significant with fewer of them.
+
+    ``attainable_p`` is the smallest adjusted p that a single row can have so far.
+    """
     groups = "pairs" if design == "paired" else "sessions a side"
     least = f"{attainable_p or 1.0:.2g}"
     return f"among so many rows, the adjusted p of a single row is at least {least}, whatever its values: {needed} {groups} are needed"
@@ -493,7 +503,10 @@ def _loss_remarks(loss: Loss) -> Iterator[str]:
 
 
 def _loss_title(loss: Loss) -> str:
-    """For a row without a test, also state whether the loss is higher or lower now, because the medians may be equal."""
+    """Return the title of the remark on a row of loss: usually the verdict in words.
+
+    For a row without a test, the title also states whether the loss is higher or lower now. The verdict does not show this if the medians are equal.
+    """
     title, direction = MEANINGS[loss.verdict].words, direction_of(loss)
     if loss.verdict in DIFFERS:
         return "more loss measured" if loss.verdict == "differs_worse" else "less loss measured"

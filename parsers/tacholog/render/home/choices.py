@@ -132,7 +132,10 @@ class _Writer:
         return TableCell(join(parts), class_="tl-text", head=column_words)
 
     def _sureness(self, choice: Choice, criterion: Criterion, *, is_beside_bare: bool) -> Html | str:
-        """What applies to all cells is left out, because it is stated above the table."""
+        """Return words on how sure the choice in a cell is, such as "no winner" or "the only one measured".
+
+        Facts that apply to all cells are left out, because these facts are stated above the table.
+        """
         if choice.doubts:
             return f"no winner: {' or '.join(words for doubt, words in _DOUBTS.items() if doubt in choice.doubts)}"
         plural = "s" if choice.cell.run_count > 1 else ""

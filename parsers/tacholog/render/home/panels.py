@@ -103,7 +103,10 @@ def panels(machine: HomeMachine, anchor: str) -> Html:
 
 
 def _rows(drawn: Sequence[Html]) -> Html:
-    """On phones, a script folds some panels, because a dozen panels are three screens high there."""
+    """Return the drawn panels as HTML. The first panels are always visible.
+
+    On phones, a script folds all further panels, because a dozen panels are three screens high there.
+    """
     first, others = (drawn[:_FIRST], drawn[_FIRST:]) if len(drawn) > _FIRST + 1 else (drawn, ())
     visible_panels = tag("div", *first, class_="tl-panels")
     if not others:
@@ -176,7 +179,10 @@ def _sizes_with_room_for_label(sizes: Sequence[int], x: Scale) -> tuple[int, ...
 
 
 def _floors_of(panel: Panel, plots: Sequence[Plot], bare: Sequence[SystemSeries]) -> dict[int, list[SystemSeries]]:
-    """Return, for each plot, the best series without a library for each reach and way of waiting in the panel."""
+    """Return the floors of each plot, by the index of the plot. A floor is the best series that uses no library.
+
+    A plot has one floor for each combination of reach and way of waiting that its series with a library have.
+    """
     floors: dict[int, list[SystemSeries]] = {}
     for index, plot in enumerate(plots):
         wanted = {_reach_and_waiting(member) for member in panel.members_in(plot) if member not in bare}
@@ -299,7 +305,10 @@ def _outline(plot: Plot, cells: _Cells) -> str:
 
 
 def _letters(panel: Panel, plot: Plot) -> Iterator[Html]:
-    """Lines with the same letter that end together share the letter."""
+    """Yield the letters at the ends of the lines of a plot, each with a thin connecting line.
+
+    If several lines have the same letter and end at about the same height, the letter is drawn once.
+    """
     ends: dict[str, tuple[str, float, float]] = {}
     for member in panel.members_in(plot):
         letter, cells = panel.letters.get(panel.line_names[id(member)]), plot.cells(member)
