@@ -334,7 +334,7 @@ def test_relative_requirement_without_a_release_is_an_error(tmp_path: Path) -> N
     (tmp_path / "requirements.toml").write_text(f"{P50}max_worse_percent = 5\n")
     file = read_requirements(tmp_path / "requirements.toml")
 
-    with pytest.raises(UnreadableInput, match=r"requirements.toml:1: than: name the release to compare with here, or with --than"):
+    with pytest.raises(UnreadableInput, match=r"requirements.toml:1: than: the release to compare with is missing; state it here or with the option --than"):
         check_bases(file, None)
     check_bases(file, "main")
 
