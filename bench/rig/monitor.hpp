@@ -38,9 +38,9 @@ public:
     /// After this call, the caller uses the control channel and the log again. Does nothing if no phase was begun.
     void end();
 
-    /// Returns whether the run must end. There are three possible reasons: a peer has disconnected or given up; a signal
-    /// has arrived; results cannot be reported. Measuring threads call this function and `fine`, which returns the reason
-    /// as an error.
+    /// Returns whether the run must end. There are three possible reasons: a peer has disconnected or given up; a
+    /// signal has arrived; results cannot be reported. Measuring threads call this function and `fine`, which returns
+    /// the reason as an error.
     bool trouble() const { return trouble_.load(std::memory_order_acquire); }
     Result<void> fine() const {
         if (!trouble()) [[likely]]

@@ -12,8 +12,8 @@ Bound classify(const Tried& tried, double duration_sum_s, double exceed_ratio) {
     const double missed_s = tried.full_missed_s + std::max(0.0, tried.short_missed_s - outweighed_s);
     const double whole_s = std::max(tried.full_passed_s + missed_s, duration_sum_s);
     const double may_miss_s = whole_s * exceed_ratio * (1 + 1e-9);  // sums of durations have rounding errors
-    // The rate is a lower bound if the time in which trials miss the goal cannot become longer than allowed, even if all
-    // trials that are still to come miss the goal.
+    // The rate is a lower bound if the time in which trials miss the goal cannot become longer than allowed, even if
+    // all trials that are still to come miss the goal.
     if (whole_s - tried.full_passed_s <= may_miss_s) return Bound::lower;
     return missed_s <= may_miss_s ? Bound::undecided : Bound::upper;
 }

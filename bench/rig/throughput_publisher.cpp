@@ -265,8 +265,8 @@ private:
     }
 
     /// Sends an `alive` frame to each subscriber that has sent its counts, while another subscriber needs more time.
-    /// Without these frames, the waiting subscriber would reach its time limit. A subscriber that has not sent its counts
-    /// gets no `alive` frame, because after such a frame a subscriber expects more messages.
+    /// Without these frames, the waiting subscriber would reach its time limit. A subscriber that has not sent its
+    /// counts gets no `alive` frame, because after such a frame a subscriber expects more messages.
     Result<void> tell_who_is_done(const std::vector<std::vector<PhaseDoneFrame>>& counts, Nanoseconds& next_ns) {
         const Nanoseconds now = now_ns();
         if (now < next_ns) return {};

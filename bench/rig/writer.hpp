@@ -19,8 +19,8 @@ struct Sent {
     std::uint64_t messages = 0;
     Nanoseconds duration_ns = 0;
     Nanoseconds first_ns = 0;  ///< when the first message was passed to the transport
-    /// The time at which the last message was passed to the transport. If messages are sent in batches, it is the time at
-    /// which the batch with the last message was passed to the transport.
+    /// The time at which the last message was passed to the transport. If messages are sent in batches, it is the time
+    /// at which the batch with the last message was passed to the transport.
     Nanoseconds last_ns = 0;
 
     Nanoseconds first_to_last_ns() const { return last_ns - first_ns; }

@@ -141,7 +141,7 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     - ``acknowledged``: the row does not fail the comparison.
     - ``grown``: the change of the row is larger than ``at_most_percent``, or larger than ``at_most_points`` for a row of loss.
-    - ``expired``: the entry does not apply any more.
+    - ``expired``: the entry no longer counts, because of ``until``.
 
     In the list of entries, ``state`` is the state of the worse rows. If the entry has no worse rows, ``state`` has one of three further values:
 
@@ -149,8 +149,8 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     - ``no_verdict``: some rows of the entry have no verdict.
     - ``no_row``: the comparison has no row of the entry.
 
-    ``rows`` is stated only in the list of entries. It is the number of worse rows of the entry. If no row is worse, it is the number of all rows of the
-    entry.
+    ``rows`` is stated only in the list of entries. It is the number of worse rows of the entry. If no row is worse, it is the number of all rows of
+    the entry.
     """
 
     entry: str
@@ -328,7 +328,7 @@ class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
       a change in this range is called better or worse.
     - ``alone``: the same range as ``explains``, but for a single row. It is present even if the controls do not show a change of the host, because
       the controls may have missed a change.
-    - ``uncovered``: transports that have better or worse rows, but no control. The controls show less for these transports than for others.
+    - ``uncovered``: transports that have better or worse rows, but no control. For these transports, the controls show less.
 
     If a range has no limit at one end, this end is null.
     """

@@ -379,7 +379,7 @@ def check_bases(file: RequirementFile, than: str | None) -> None:
     """
     unnamed = [entry.location for entry in file.requirements if entry.requirement.is_relative and not entry.requirement.than]
     for location in () if than else (*unnamed, *(gate.location for gate in file.gates)):
-        raise UnreadableInput(f"{location}: than: the release to compare with is missing; state it here or with the option --than")
+        raise UnreadableInput(f"{location}: than: the release to compare with is missing; state it here or with --than")
 
 
 def _result(entry: RequirementEntry, kind: LimitKind, limit: str, rows: tuple[RequirementRow, ...], hint: str | None) -> RequirementResult:
