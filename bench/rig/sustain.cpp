@@ -7,7 +7,7 @@ namespace tacholog {
 Bound classify(const Tried& tried, double duration_sum_s, double exceed_ratio) {
     // The load classification of RFC 9971. Short trials never make a rate a lower bound, but they can make it an upper
     // bound. The short trials that passed outweigh a part of the time of the short trials that missed the goal. Only
-    // the rest of this time counts.
+    // the rest of this time counts against the rate.
     const double outweighed_s = exceed_ratio < 1 ? tried.short_passed_s * exceed_ratio / (1 - exceed_ratio) : 0;
     const double missed_s = tried.full_missed_s + std::max(0.0, tried.short_missed_s - outweighed_s);
     const double whole_s = std::max(tried.full_passed_s + missed_s, duration_sum_s);

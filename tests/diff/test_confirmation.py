@@ -40,7 +40,10 @@ def level(log_values: Floats) -> Floats:
 
 
 def noise(seed: int, rows: int = 1, deviation: float = 0.01) -> Floats:
-    """Return random logarithms, shape (2, sides, rows, pairs): first for the pairs of a comparison, then for the new pairs that confirm the comparison."""
+    """Return random logarithms, shape (2, sides, rows, pairs).
+
+    Index 0 has the first pairs. Index 1 has the new pairs, which confirm the result of the first pairs.
+    """
     return deviation * np.random.default_rng(seed).standard_normal((2, 2, rows, PAIRS))
 
 

@@ -54,7 +54,7 @@ class HistoryLine(msgspec.Struct):
     """The values of one row over all releases in which it was measured in the same way on one machine.
 
     ``begun_by`` or ``other_runs_of`` states why the line begins. Both are null if the line begins with the first release of the row. ``begun_by`` is
-    the row that compares the first point with the previous release. Its two values could not be joined to a line.
+    the row that compares the first point with the previous release.
 
     A release is part of two comparisons: with the previous release, and with the next release. If these comparisons use different runs of the
     release, a new line begins at the release. ``other_runs_of`` is then the name of this release.

@@ -288,7 +288,7 @@ class Choices(msgspec.Struct, frozen=True):
 def choices(machine: HomeMachine) -> Choices | None:
     """Return which transport leads at which size on a machine; ``None`` if no series states its reach.
 
-    The reach of a series says how far its messages travel: for example, within one host.
+    The reach of a series says how far its messages travel: within one process, between the processes of one host, or over a network.
 
     A column with only one transport offers no choice. Such columns are shown only if there are no other columns.
     """

@@ -47,10 +47,9 @@ class NumberColumn(NamedTuple):
 
 
 class RecordColumns(NamedTuple):
-    """The records of many lines, as columns of equal length. Each line has one element in each column.
+    """The records of many lines, as columns of equal length. If ``valid`` is false for a line, its values are ignored, and the line is read alone.
 
-    If ``valid`` is false for a line, the columns do not apply to this line, and the line is read alone. In ``payload_bytes`` and ``samples``, the
-    value -1 means "not stated".
+    Each line has one element in each column. In ``payload_bytes`` and ``samples``, the value -1 means "not stated".
     """
 
     valid: NDArray[np.bool_]
@@ -343,7 +342,7 @@ def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int,
         lengths: the number of characters of each number.
         longest: the largest of these lengths.
         decimals: the number of digits after the dot; ``None`` if there is no dot.
-        blank: how many characters before the end of each number can be read without finding anything else. Those in front of the number are blanks.
+        blank: how many characters before the end of each number are safe to read: they are digits of the number, or blanks in front of the number.
     """
     import numpy as np
 

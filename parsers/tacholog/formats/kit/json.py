@@ -108,7 +108,7 @@ class JsonLine(NamedTuple):
         opened: the paths of the objects and lists that begin on the line.
         closed: the objects that end on the line.
         damage: the error in the line; ``None`` if there is no error.
-        lost: the kept objects that cannot be completed because of the error.
+        lost: the kept objects that cannot be completed.
         is_foreign: true if the line is no part of the document, because another program printed the line.
     """
 
