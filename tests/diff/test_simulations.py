@@ -80,7 +80,7 @@ def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
 def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = None) -> NDArray[np.int64]:
     """Return the verdict of each row of each report as a code of ``CODE``, shape (reports, rows).
 
-    ``thresholds`` has a threshold for each row of each report. If it is ``None``, every threshold is 3 %.
+    ``thresholds`` has a threshold for each row of each report, as a logarithm. If it is ``None``, every threshold is 3 %.
     """
     shift = paired_shift(differences)
     pairs = differences.shape[1]
