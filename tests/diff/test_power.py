@@ -221,7 +221,7 @@ Compared = Callable[..., Comparison]
 
 
 def scattered(rows: int, pairs: int, noise: float) -> tuple[Floats, Floats]:
-    """Return old and new values. In each row, the logarithms of the ratios of the pairs have the mean 0 and exactly the standard deviation ``noise``."""
+    """Return old and new values. In each row, the logarithms of new over old have the mean 0 and exactly the standard deviation ``noise``."""
     steps = np.resize([1.0, -1.0], pairs) * (1 + 0.1 * np.arange(pairs))
     steps -= steps.mean()
     new = np.exp(noise * steps / steps.std(ddof=1))

@@ -38,7 +38,10 @@ class DocumentedColumn(NamedTuple):
 
 
 class DocumentedTables:
-    """A reader of the tables in eCAL's documentation. It gets a text line by line, and remembers the position in a table and the headings of the columns."""
+    """A reader of the tables in eCAL's documentation.
+
+    It gets a text line by line, and remembers the position within the current table and the headings of the columns.
+    """
 
     def __init__(self) -> None:
         self._borders: list[int] = []  # The positions of the bars of a grid; empty for a pipe table.
