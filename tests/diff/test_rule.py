@@ -385,8 +385,8 @@ def test_gate_without_a_tested_row_never_succeeds(compared: Compared, noise: Flo
 def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99", short_old: Mapping[int, int] = MappingProxyType({})) -> Comparison:
     """Return a comparison in which some runs are short, so that they have only few samples.
 
-    ``short`` contains the short runs of the new side: the number of each run, and the samples of this run. ``short_old`` contains the same for the old
-    side.
+    ``short`` contains the short runs of the new side: the number of each run, and the samples of this run. ``short_old`` contains the same for the
+    old side.
     """
     values = 10_000 * np.exp(0.01 * np.random.default_rng(3).standard_normal((2, 1, pairs)))
     old, new = make_pairs(values[0], values[1] * 1.2, statistic=statistic, samples=20_000)
