@@ -229,7 +229,10 @@ def _addresses() -> Items:
 
 
 def main() -> None:
-    """Record the surfaces, unless a promise is broken."""
+    """Write the current items of all stable surfaces to the record.
+
+    Nothing is written if an item was removed or changed although the version of its surface was not raised. The program then ends with a message.
+    """
     current = surfaces()
     recorded = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     broken, _ = changes(recorded, current)

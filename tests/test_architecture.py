@@ -56,7 +56,7 @@ def nodes(path: Path) -> list[ast.AST]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Imports inside functions are included."""
+    """Yield the modules of Tacholog that a file imports, including those that it imports inside functions."""
     for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from NAMES.intersection(alias.name for alias in node.names)
@@ -85,11 +85,11 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
     order.prepare()  # Raises CycleError, which names the circle.
 
 
-def test_each_folder_of_perftest_is_a_room_or_is_listed_as_another_folder() -> None:
+def test_each_folder_of_perftest_is_listed_as_a_layer_or_as_another_folder() -> None:
     assert sorted(path.name for path in BENCH.iterdir() if path.is_dir()) == sorted(BENCH_ROOMS + BENCH_FOLDERS_BESIDE)
 
 
-def test_file_of_perftest_includes_only_from_its_own_room_and_lower_rooms() -> None:
+def test_file_of_perftest_never_includes_a_header_of_a_higher_layer() -> None:
     files = [path for name in BENCH_ROOMS for path in sorted((BENCH / name).rglob("*")) if path.suffix in (".cpp", ".hpp")]
     included = [
         (path.relative_to(BENCH), header) for path in files for header in re.findall(r'^\s*#\s*include\s*"([^"]+)"', path.read_text(), re.MULTILINE)
@@ -107,7 +107,7 @@ def test_relative_imports_are_not_used() -> None:
     assert relative == []
 
 
-def test_rooms_view_and_render_do_not_use_sphinx_and_do_not_open_logs() -> None:
+def test_modules_for_pages_do_not_use_sphinx_and_do_not_open_logs() -> None:
     forbidden = ("sphinx", "docutils", "os", "shutil", "tacholog.evidence", "tacholog.privacy", "tacholog.site")
     found = [
         f"{module_name(path)}: {name}"

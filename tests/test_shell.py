@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def completed(words: str, cwd: Path, shell: str = "bash") -> list[str]:
-    """The completions are requested in the way in which the shell requests them."""
+    """Return the completions that a shell gets for an unfinished command line. They are requested in the same way as the shell requests them."""
     count = len(words.split(" ")) - 1
     last = words.rpartition(" ")[2]
     asked = {
@@ -55,7 +55,7 @@ def project(tmp_path: Path) -> Path:
         ("tacholog require 2", "2.0-rc1"),
     ],
 )
-def test_shell_completes_commands_values_and_releases(words: str, offered: str, shell: str, project: Path) -> None:
+def test_shell_completes_each_kind_of_word(words: str, offered: str, shell: str, project: Path) -> None:
     assert any(offered in each for each in completed(words, project, shell))
 
 

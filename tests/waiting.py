@@ -11,7 +11,10 @@ LIMIT_S = 600
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    """The message of the failed test contains ``what``, the awaited event."""
+    """Wait until a condition is true.
+
+    If this takes longer than `LIMIT_S`, the test fails. The message of the failure contains ``what``, the awaited event.
+    """
     give_up = time.monotonic() + LIMIT_S
     while not condition():
         assert time.monotonic() < give_up, f"waited {LIMIT_S} s until {what}"
@@ -19,7 +22,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 def gone(pid: int) -> bool:
-    """A zombie counts as ended."""
+    """Return whether a process has ended. A zombie, which its parent has not waited for yet, also counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,5 @@
-// Two processes, each on its own core, and measurements between them, for simple loops and for other libraries.
+// Starts a second process on its own core, and measures latency and throughput between the two processes. The
+// measurements of simple loops and of other libraries use this file.
 #pragma once
 
 #include <sched.h>

@@ -115,8 +115,9 @@ Result<void> for_each_publisher(const Channels& channels, Function&& function) {
     return {};
 }
 
-/// In between, this also tries to match the subscriber of this side. Otherwise both sides could wait for ever, because
-/// the publisher of each side waits for the subscriber of the other side.
+/// Waits until each publisher of this side is matched with the subscriber of the other side. During this wait, the
+/// function also tries to match the subscriber of this side. Otherwise both sides could wait for ever, because the
+/// publisher of each side waits for the subscriber of the other side.
 Result<void> match_publishers(const Side& side, const Channels& channels) {
     constexpr Patience turn{10};
     const Deadline deadline{side.limit()};

@@ -30,7 +30,8 @@ public:
 
     bool is_over(Nanoseconds now) const { return begun() && now - phase_.start_ns >= length_ns_; }
 
-    /// If all records are in use, the current interval continues instead.
+    /// Ends the current interval, passes its record to the reporting thread, and begins the next interval. If all
+    /// records are in use, the current interval does not end but continues.
     void hand_over(Nanoseconds now, const SoFar& so_far) {
         records_.current() = since_last(now, so_far);
         if (!records_.hand_over()) return;

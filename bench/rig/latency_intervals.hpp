@@ -27,7 +27,8 @@ public:
         current_->elapsed_ns = now - phase_start_ns_;
     }
 
-    /// If the monitor has not given back a record, the current interval continues instead.
+    /// Ends the current interval, passes its record to the monitor, and begins the next interval. If the monitor has
+    /// not given back a record, the current interval does not end but continues.
     void hand_over(Nanoseconds now) {
         close(now);
         if (!records_.hand_over()) return;
@@ -35,8 +36,10 @@ public:
         start_ns_ = now;
     }
 
-    /// `measure` also closes its last interval. `found` is called with each interval, and returns whether the intervals
-    /// are enough. If `live` is true, intervals are reported during the phase.
+    /// Runs one phase and returns its duration. The function `measure` does the measurement: it divides the phase into
+    /// intervals and closes the last one. The function `found` is called with each interval. It returns true if the
+    /// phase needs no further intervals. If `live` is true, intervals are reported during the phase, otherwise after
+    /// it.
     template <typename Measure, typename Found>
     Result<Nanoseconds> phase(Monitor& monitor, bool live, Measure&& measure, Found&& found) {
         const auto collect = [this, &found]() -> Result<void> {

@@ -38,8 +38,9 @@ public:
     /// After this call, the caller uses the control channel and the log again. Does nothing if no phase was begun.
     void end();
 
-    /// Measuring threads call these. The error is that a peer has disconnected or given up, that a signal has arrived,
-    /// or that results cannot be reported.
+    /// Returns whether the run must end. There are three possible reasons: a peer has disconnected or given up; a
+    /// signal has arrived; results cannot be reported. Measuring threads call this function and `fine`, which returns
+    /// the reason as an error.
     bool trouble() const { return trouble_.load(std::memory_order_acquire); }
     Result<void> fine() const {
         if (!trouble()) [[likely]]

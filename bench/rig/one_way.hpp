@@ -14,7 +14,7 @@ namespace tacholog {
 /// Splits the histogram into as many frames as it needs. Each frame also holds the duration.
 std::vector<Frame> frames_of(const Histogram& histogram, Nanoseconds duration_ns);
 
-/// Reads a histogram from the frames of frames_of.
+/// Puts a histogram together again from the frames into which `frames_of` has split it.
 class HistogramReader {
 public:
     /// Returns true if this was the last frame of a histogram. `histogram` is then complete until the next one begins.

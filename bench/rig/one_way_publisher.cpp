@@ -34,7 +34,8 @@ public:
 private:
     double rate() const { return *side_.options.rate_per_s; }
 
-    /// With `warmup`, sends only until the rate is steady.
+    /// Sends the messages of one phase, for at most `longest_ns`. If `warmup` is given, the phase is the warm-up: it
+    /// ends as soon as this rule says that the latencies are steady.
     Result<void> phase(Nanoseconds longest_ns, SteadyRule* warmup) {
         begin(warmup);
         side_.monitor->begin({[this](const Frame& frame, std::size_t) { return heard(frame); }, nullptr, false, true});

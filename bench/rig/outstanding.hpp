@@ -64,8 +64,8 @@ private:
     void skip_answered() {
         while (first_ != next_ && times_[slot_of(first_)] == none) ++first_;
     }
-    /// At full size, this drops the oldest message instead. The used part of the ring starts small, so that it stays in
-    /// the CPU cache.
+    /// Makes room for one more message: doubles the used part of the ring. If the whole ring is already in use, the
+    /// function drops the oldest message. The used part starts small, so that it stays in the CPU cache.
     void make_room() {
         if (used_ < times_.size()) {
             for (std::uint64_t number = first_; number != next_; ++number) {

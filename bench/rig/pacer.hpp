@@ -49,7 +49,8 @@ public:
     const Histogram& from_send() const { return from_send_; }  ///< latencies, measured from the actual send time
     /// The messages that the transport accepted only after a delay.
     std::uint64_t held_back() const { return held_back_; }
-    /// Also returns false if the last message was never accepted.
+    /// Returns whether the transport accepted each message without a delay. The result is therefore false if the
+    /// transport never accepted the last message.
     bool took_all_at_once() const { return held_back_ == 0 && !refused_last_; }
     std::uint64_t instances_heard() const { return newest_.heard(); }
 

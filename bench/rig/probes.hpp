@@ -22,8 +22,9 @@ public:
 
     bool includes(std::uint64_t index) const { return index % every_ == shift_at(index); }
 
-    /// The number of the group of `every` messages that contains this index. Each group has one probe, so this is also
-    /// the number of the probe.
+    /// Returns the number of the group that contains the message with this index. A group is as many messages in a row
+    /// as the parameter `every` of the constructor says. Each group has one probe, so the result is also the number of
+    /// a probe.
     std::uint64_t probe_at(std::uint64_t index) const { return index / every_; }
 
     std::uint64_t first_from(std::uint64_t index) const {

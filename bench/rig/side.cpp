@@ -190,7 +190,8 @@ Result<void> report_resources(const Side& side, const Case& measured, const Reso
     return side.control.send(frame_of(ResourcesFrame{used}));
 }
 
-/// The publisher chooses the random number of the run, and knows the address of its companion program.
+/// Chooses the random number of the run, and sends it to all subscribers. The frame also contains the address of the
+/// companion program of the publisher, because only the publisher knows this address.
 Result<void> tell_run(Side& side) {
     std::random_device random;
     side.run_number = std::uint64_t{random()} << 32 | random();

@@ -71,7 +71,8 @@ struct Side {
                               most_kept);
     }
 
-    /// The other side must follow the protocol: each side waits for the other no longer than its time limit.
+    /// Returns an upper limit for the length of a phase, in seconds. A phase is never longer if the other side follows
+    /// the protocol, because no side waits for the other side longer than the time limit (`timeout_s`).
     double longest_phase_s() const {
         constexpr double longest_warm_up_s = 30;
         constexpr double drain_s = 5;

@@ -20,8 +20,8 @@ namespace tacholog {
 /// has ended.
 inline constexpr Patience drain_silence{200};
 
-/// The same time for transports that drop messages for slow subscribers. It is longer, because such a transport first
-/// sends missing packets again, if it still has them.
+/// This time replaces `drain_silence` for transports that drop messages for slow subscribers. It is longer than
+/// `drain_silence`, because such a transport first sends missing packets again, if it still has these packets.
 inline constexpr Patience repair_silence{1000};
 
 /// The counts of the messages from one publisher at the end of a phase.

@@ -6,14 +6,14 @@
 namespace tacholog {
 Bound classify(const Tried& tried, double duration_sum_s, double exceed_ratio) {
     // The load classification of RFC 9971. Short trials never make a rate a lower bound, but they can make it an upper
-    // bound. For this, only their surplus counts: the time of the short trials that missed the goal, beyond what the
-    // short trials that passed outweigh.
+    // bound. The short trials that passed outweigh a part of the time of the short trials that missed the goal. Only
+    // the rest of this time counts against the rate.
     const double outweighed_s = exceed_ratio < 1 ? tried.short_passed_s * exceed_ratio / (1 - exceed_ratio) : 0;
     const double missed_s = tried.full_missed_s + std::max(0.0, tried.short_missed_s - outweighed_s);
     const double whole_s = std::max(tried.full_passed_s + missed_s, duration_sum_s);
     const double may_miss_s = whole_s * exceed_ratio * (1 + 1e-9);  // sums of durations have rounding errors
-    // The rate is then a lower bound: even if all further trials miss the goal, they miss it for no longer than
-    // allowed.
+    // The rate is a lower bound if the time in which trials miss the goal cannot become longer than allowed, even if
+    // all trials that are still to come miss the goal.
     if (whole_s - tried.full_passed_s <= may_miss_s) return Bound::lower;
     return missed_s <= may_miss_s ? Bound::undecided : Bound::upper;
 }

@@ -53,7 +53,8 @@ private:
 
     Bound bound_of(const Tried& tried, bool full_length) const;
     Bounds bounds(bool full_length) const;
-    /// Returns nothing if the interval is narrow enough, or cannot be divided.
+    /// Returns the rate at which the interval between the bounds is divided next. Returns nothing if the interval is
+    /// narrow enough, or if it cannot be divided.
     std::optional<double> narrower(const Bounds& bounds) const;
     /// The rate of the next full-length trial, for the interval that short trials have found.
     std::optional<double> confirming(const Bounds& found) const;

@@ -264,9 +264,9 @@ private:
         }
     }
 
-    /// A subscriber that has sent its counts waits for the next frame, but no longer than its time limit. It gets
-    /// `alive` frames while another subscriber needs more time. The slower one gets none, because it would expect more
-    /// messages after such a frame.
+    /// Sends an `alive` frame to each subscriber that has sent its counts, while another subscriber needs more time.
+    /// Without these frames, the waiting subscriber would reach its time limit. A subscriber that has not sent its
+    /// counts gets no `alive` frame, because after such a frame a subscriber expects more messages.
     Result<void> tell_who_is_done(const std::vector<std::vector<PhaseDoneFrame>>& counts, Nanoseconds& next_ns) {
         const Nanoseconds now = now_ns();
         if (now < next_ns) return {};

@@ -110,7 +110,8 @@ private:
         return side_.control.send(frame_of(interval), side_.limit());
     }
 
-    /// Called once the counts of the phase are final.
+    /// Reports the last interval of a measurement. It is called only after the phase has ended, when its counts no
+    /// longer change.
     Result<void> report_rest(const Intakes& intakes) {
         if (!measured_) return {};
         if (!intervals_.begun()) begin_intervals(intakes);

@@ -22,7 +22,8 @@ public:
         ++lost_;
     }
 
-    /// Returns the send time of the message, and removes the message. Returns nothing if its answer is not missing.
+    /// Returns the send time of the message with this index, and removes the message. Returns nothing if this object
+    /// does not contain the message.
     std::optional<Nanoseconds> answered(std::uint64_t index) {
         const auto found = std::lower_bound(sent_.begin(), sent_.end(), index,
                                             [](const Sent& one, std::uint64_t wanted) { return one.index < wanted; });

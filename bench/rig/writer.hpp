@@ -19,7 +19,8 @@ struct Sent {
     std::uint64_t messages = 0;
     Nanoseconds duration_ns = 0;
     Nanoseconds first_ns = 0;  ///< when the first message was passed to the transport
-    /// When the last message, or with batches its batch, was passed to the transport.
+    /// The time at which the last message was passed to the transport. If messages are sent in batches, it is the time
+    /// at which the batch with the last message was passed to the transport.
     Nanoseconds last_ns = 0;
 
     Nanoseconds first_to_last_ns() const { return last_ns - first_ns; }
@@ -167,8 +168,8 @@ private:
         return hand_over(options_, [&](Patience patience) { return publisher_->flush(patience); }, watch);
     }
 
-    /// Also corrects the time of the last message. Does nothing if no message is held back, for example in the pause
-    /// after a burst: the time is then already right.
+    /// Sends the messages that are held back for a batch, and corrects the time of the last message in `sent`. Does
+    /// nothing if no message is held back, for example in the pause after a burst, because the time is already right.
     template <typename Watch>
     Result<void> flush(Sent& sent, Watch& watch) {
         if (held_back_ == 0) return {};

@@ -223,7 +223,7 @@ def test_release_of_a_started_campaign_cannot_be_changed(tmp_path: Path) -> None
     done = bench(only_folder(tmp_path / "build/runs"), "--resume", "--release", "2.0", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "--resume continues a campaign with the release with which it was started; leave out --release" in done.stderr
+    assert "--resume continues a campaign, and always uses the release of its start; leave out --release" in done.stderr
 
 
 def test_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ _LUCK = 0.01
 
 
 def at_most(share: float, reports: int) -> float:
-    """One in a hundred simulations exceeds this limit if the true share is ``share``."""
+    """Return an upper limit for the share that a simulation finds. One in a hundred simulations exceeds the limit if the true share is ``share``."""
     return float(binom.ppf(1 - _LUCK, reports, share) / reports)
 
 
 def at_least(share: float, reports: int) -> float:
-    """One in a hundred simulations is below this limit if the true share is ``share``."""
+    """Return a lower limit for the share that a simulation finds. One in a hundred simulations is below the limit if the true share is ``share``."""
     return float(binom.ppf(_LUCK, reports, share) / reports)

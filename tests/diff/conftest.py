@@ -123,7 +123,7 @@ def _run_frame(frame: dict[str, list[Any]]) -> pd.DataFrame:
 
 
 def make_pairs(old: NDArray[np.float64], new: NDArray[np.float64], **said: Any) -> tuple[Dataset, Dataset]:  # noqa: ANN401 - any column
-    """The sides take turns in going first."""
+    """Return an old and a new side whose runs form pairs. The old side goes first in the first pair, the new side in the second pair, and so on."""
     pairs = np.arange(old.shape[1])
     first = pairs % 2
     return make_side(old, list(2 * pairs + first), **said), make_side(new, list(2 * pairs + 1 - first), **said)

@@ -45,7 +45,7 @@ def test_ecal_5_4_and_5_5_are_not_comparable_because_their_programs_differ(publi
     assert (difference["old"], difference["new"]) == ("ecal_sample_latency_rec", "ecal_sample_latency_rec_cb")
 
 
-def test_ecal_5_5_and_5_11_differ_in_program_ubuntu_version_and_stated_data_path(published: Path) -> None:
+def test_report_on_ecal_5_5_and_5_11_lists_all_different_conditions(published: Path) -> None:
     report = compared(published, "ecal-5.5.0", "ecal-5.11", exit_code=4)
 
     assert verdicts(report) == {
@@ -72,7 +72,7 @@ def test_ecal_5_4_and_5_11_have_the_same_program_on_different_versions_of_ubuntu
     assert verdicts(report)[None, "not_comparable", "transport data_path"] == 13
 
 
-def test_ecal_5_12_has_the_copy_latencies_of_5_11_but_other_zero_copy_latencies_that_are_not_comparable(published: Path) -> None:
+def test_ecal_5_12_is_comparable_with_5_11_for_copies_only(published: Path) -> None:
     report = compared(published, "ecal-5.11", "ecal-5.12")
 
     assert verdicts(report) == {("copy", "unreplicated_same", "same_measurement"): 32, ("zero-copy", "not_comparable", "latency_of"): 32}
@@ -88,7 +88,7 @@ def test_ecal_5_12_has_the_copy_latencies_of_5_11_but_other_zero_copy_latencies_
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
-def test_report_on_ecal_5_12_states_first_that_zero_copy_measured_references(published: Path, form: str) -> None:
+def test_report_on_ecal_5_12_begins_with_the_rows_that_measured_a_reference(published: Path, form: str) -> None:
     result = CliRunner().invoke(diff, ["ecal-5.11", "ecal-5.12", "--data", str(published), "--format", form], catch_exceptions=False)
 
     top = result.output[: result.output.upper().index("NOT COMPARABLE (32)")]

@@ -79,7 +79,7 @@ def test_slow_drift_is_detected_as_a_drift(releases: int, first: int, figure: Fi
     assert called >= (tries(0.9, 0.95) if releases == RELEASES else tries(at_least(0.7, PAGES), 0.7))
 
 
-def test_pages_without_a_change_rarely_show_a_change(figure: Figure) -> None:
+def test_chance_alone_rarely_causes_a_change_on_a_page(figure: Figure) -> None:
     pages = [page(seed, session=session) for seed in range(PAGES) for session in (0.0, 0.01)]
 
     false = float(np.mean([bool(found) for found in pages]))
@@ -112,7 +112,7 @@ def test_two_outlying_releases_are_steps() -> None:
     assert [(one.kind, one.first) for one in sorted(page(4, level), key=lambda one: one.first) if one.history == 0] == [("step", 15), ("step", 17)]
 
 
-def test_drift_until_the_newest_release_is_called_a_drift_and_not_an_outlier() -> None:
+def test_drift_that_ends_at_the_newest_release_is_not_an_outlier() -> None:
     found = [one for one in page(4, np.linspace(0, 0.05 * (RELEASES - 1), RELEASES)) if one.history == 0]
 
     assert [(one.kind, one.first, one.last) for one in found] == [("drift", 0, RELEASES - 1)]
@@ -196,7 +196,7 @@ def test_controls_decide_whether_a_step_is_attributed_to_the_release_or_to_the_h
     assert up.low < 1.04 < up.high
 
 
-def test_page_lists_the_worst_change_first_and_states_release_size_and_interval_of_each_change(compared: Callable[..., Comparison]) -> None:
+def test_page_describes_each_change_and_lists_the_worst_change_first(compared: Callable[..., Comparison]) -> None:
     line, report = line_of(steps()), compared(np.full(6, 10.0), np.full(6, 10.0))
     names = [f"1.{number}" for number in range(RELEASES)]
 
@@ -220,7 +220,7 @@ def test_drift_names_its_first_and_last_release(compared: Callable[..., Comparis
     assert change.reason == "release or host"
 
 
-def test_segmentation_equals_the_segmentation_of_the_library_ruptures() -> None:
+def test_segments_are_the_same_as_those_of_the_ruptures_library() -> None:
     ruptures = import_module("ruptures")  # Imported by name, because the library has no type hints. Without the library, the test fails.
     from tacholog.compare.changepoints import _segmented
 

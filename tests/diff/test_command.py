@@ -427,7 +427,7 @@ def bare(folder: Path, *more: str) -> Path:
     return folder
 
 
-def test_message_on_problems_of_logs_without_a_manifest_names_the_command_parse(tmp_path: Path) -> None:
+def test_diff_recommends_tacholog_parse_if_logs_have_many_problems(tmp_path: Path) -> None:
     old, new = (bare(tmp_path / name, "strange\n" * 22) for name in ("old", "new"))
 
     done = run_tacholog_text("diff", old, new)

@@ -40,7 +40,10 @@ def level(log_values: Floats) -> Floats:
 
 
 def noise(seed: int, rows: int = 1, deviation: float = 0.01) -> Floats:
-    """Return random logarithms, shape (looks, sides, rows, pairs). Look 0 is the first pairs, look 1 the new pairs."""
+    """Return random logarithms, shape (2, sides, rows, pairs).
+
+    Index 0 has the first pairs. Index 1 has the new pairs, which confirm the result of the first pairs.
+    """
     return deviation * np.random.default_rng(seed).standard_normal((2, 2, rows, PAIRS))
 
 
@@ -66,7 +69,10 @@ class Shares(NamedTuple):
 
 
 def simulated(change: float, deviation: float) -> Shares:
-    """``change`` is added to the logarithms of the first row on the new side."""
+    """Simulate reports, and return how many of them call a row better or worse.
+
+    In each report, the first row is slower on the new side, by the logarithm ``change``.
+    """
     reports: list[list[bool]] = []
     for seed in range(REPORTS):
         values = noise(seed, ROWS, deviation)
@@ -165,7 +171,7 @@ def test_report_equals_the_report_of_the_first_pairs_if_no_row_changed() -> None
     assert all("First look: no row is worse or better, so nothing was measured again." in show(report) for show in SHOWN)
 
 
-def test_each_format_states_the_first_look_and_the_number_of_new_pairs() -> None:
+def test_each_output_format_shows_the_results_before_and_after_the_confirmation() -> None:
     first, again = noise(6, rows=2)
     first[1] += np.log(1.2)
     again[1, 0] += np.log(1.2)

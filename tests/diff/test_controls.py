@@ -97,7 +97,7 @@ def test_change_of_the_host_is_not_attributed_to_the_release_if_controls_show_th
     assert false <= at_most(0.05, REPORTS)  # In a longer simulation, 5 % of the reports wrongly call a row better or worse.
 
 
-def test_change_of_the_host_is_attributed_to_the_release_without_controls() -> None:
+def test_change_of_the_host_is_attributed_to_the_release_if_there_are_no_controls() -> None:
     report = report_of(Host(7), 1, controls=0)
 
     assert report.controls is None
@@ -261,14 +261,17 @@ RUNS, SESSIONS = 6, 8
 
 
 def in_blocks(values: NDArray[np.float64], rows: int = 1) -> Comparison:
-    """``values`` are logarithms, shape (sides, rows, runs). All rows after the first ``rows`` are controls."""
+    """Return a comparison in which all runs of the old side precede all runs of the new side.
+
+    ``values`` are logarithms, shape (sides, rows, runs). The comparison has as many rows as ``rows`` says. All further rows are controls.
+    """
     level, runs = 10_000 * np.exp(values), values.shape[2]
     sides = [with_controls(one[:rows], one[rows:], list(range(first, first + runs))) for one, first in zip(level, (0, 100), strict=True)]
     return compare(sides[0], sides[1], Policy(), everything=False)
 
 
 def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS, noise: Noise = iid) -> Comparison:
-    """All rows of the second block are slower because of the host."""
+    """Return a comparison of two blocks of runs. In the second block, all rows and all controls are slower because of the host."""
     generator = np.random.default_rng(seed)
     values = noise(generator, (2, 1 + controls, runs))
     values[1] += np.log1p(host.percent / 100) + host.varies * generator.standard_normal((1 + controls, 1))
@@ -276,7 +279,11 @@ def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS
 
 
 def in_sessions(host: Host, seed: int, *, effect: float, runs: int = 3, rows: int = 4) -> Comparison:
-    """Sessions of several runs alternate between the sides. In each session, all rows get the same random shift."""
+    """Return a comparison in which sessions of several runs alternate between the sides.
+
+    On the new side, the host makes all rows slower. In addition, each session has a random shift, which is the same for all rows. ``effect`` is the
+    standard deviation of this shift.
+    """
     generator = np.random.default_rng(seed)
     values = iid(generator, (2, rows + CONTROLS, SESSIONS * runs)) + np.repeat(effect * generator.standard_normal((2, 1, SESSIONS)), runs, axis=2)
     values[1] += np.log1p(host.percent / 100)

@@ -63,7 +63,10 @@ class Text(HTMLParser):
 
 
 def shown(markdown: str) -> Text:
-    """GitHub adds mentions and links only later, so they are not in this result."""
+    """Return the page that GitHub's renderer makes of a Markdown text.
+
+    GitHub adds links and mentions to the text of the page in a later step. Therefore this page does not contain them yet.
+    """
     try:
         cmark = importlib.import_module("cmarkgfm.cmark")
     except ImportError:
@@ -105,7 +108,7 @@ def test_escaped_text_is_shown_unchanged(text: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("output", ["comment", "markdown", "github"])
-def test_names_of_runs_are_not_mentions_in_a_comment(name: str, output: str, side: Side) -> None:
+def test_name_of_a_run_never_becomes_a_link_or_a_mention(name: str, output: str, side: Side) -> None:
     values = np.array([[4100.0, 4300.0, 4200.0, 4600.0, 4000.0, 4400.0]])
     stated = {"transport": name, "participant": name, "type": name, "tool_version": name}
     old = side(values, [0, 3, 4, 7, 8, 11], system=name, release=name, **stated)

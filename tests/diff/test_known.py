@@ -46,7 +46,10 @@ def real(checkout: Path, tmp_path: Path) -> Callable[..., Result]:
 
 @pytest.fixture
 def judged(compared: Compared, tmp_path: Path) -> Callable[..., Comparison]:
-    """The messages have 16 B and 32 B. Each factor multiplies the new latencies of one size."""
+    """Return a function that compares latencies of messages of 16 B and 32 B, and applies the entries of a ``known.toml`` to the comparison.
+
+    Each factor multiplies the new latencies of one size.
+    """
 
     def run(entries: str, *factors: float, today: date = TODAY, release: str | None = None) -> Comparison:
         (tmp_path / "known.toml").write_text(entries, encoding="utf-8")
@@ -79,7 +82,7 @@ def test_real_comparison_passes_if_each_worse_row_is_acknowledged(real: Callable
     assert [(entry["state"], entry["rows"]) for entry in report["acknowledgements"]] == [("acknowledged", 1)] * 7
 
 
-def test_real_comparison_fails_for_the_worse_rows_that_no_entry_names(real: Callable[..., Result]) -> None:
+def test_real_comparison_fails_if_a_worse_row_is_not_acknowledged(real: Callable[..., Result]) -> None:
     entries = f'[[known]]\nmetric = "latency"\ntransport = "udp"\n{REASON}{FOREVER}'
 
     result = real(entries, "--only", "worse")
@@ -135,7 +138,7 @@ def test_entry_expires_with_a_release(judged: Callable[..., Comparison], release
     assert states(report) == [(state, 1)]
 
 
-def test_row_that_grew_beyond_its_entry_fails_but_other_rows_of_the_entry_pass(judged: Callable[..., Comparison]) -> None:
+def test_entry_acknowledges_only_rows_whose_change_is_below_the_acknowledged_size(judged: Callable[..., Comparison]) -> None:
     report = judged(f"{P50}{FOREVER}at_most_percent = 15\n", 1.1, 1.3)
 
     assert [(row.key.payload_bytes, row.is_acknowledged) for row in report.rows] == [(32, False), (16, True)]

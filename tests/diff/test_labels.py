@@ -115,7 +115,7 @@ def test_label_that_all_runs_share_is_stated_for_the_sides_and_not_in_each_row(s
     assert "; plugin flannel; " in side_words(report.old)
 
 
-def test_row_that_only_one_side_has_names_the_different_label_of_the_other_side(side: Side) -> None:
+def test_removed_row_states_the_label_under_which_the_new_side_has_the_row(side: Side) -> None:
     old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
 
     gone = next(row for row in compare(old, labelled(side, 1, plugin="flannel"), Policy()).rows if row.verdict == "removed")

@@ -118,7 +118,7 @@ def test_loss_of_failed_runs_has_no_verdict(lost: Callable[..., Comparison]) -> 
     assert (loss.verdict, loss.reasons) == ("invalid", ("run_failed",))
 
 
-def test_loss_has_the_reason_order_confounded_if_the_runs_are_in_blocks(side: Callable[..., object]) -> None:
+def test_loss_is_confounded_by_the_order_if_the_runs_are_in_blocks(side: Callable[..., object]) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     old, new = side(np.zeros((1, PAIRS)), range(PAIRS), **said), side(STEADY[None], range(PAIRS, 2 * PAIRS), **said)
 
@@ -205,7 +205,7 @@ def test_each_output_states_the_verdict_and_worse_rows_come_first(lost: Callable
     assert workflow_commands(report).startswith("::warning title=Worse than old::share of messages lost%2C shm%2C copy%2C 32 B%3A worse%3A +2 points")
 
 
-def test_metric_loss_gives_only_rows_of_loss_with_exit_code_0(checkout: object) -> None:
+def test_diff_reports_only_rows_of_loss_if_the_requested_metric_is_loss(checkout: object) -> None:
     words = ["--metric", "loss", "--across", "host", "--format", "json", "--fail-on", "implausible"]
     found = CliRunner().invoke(diff, [f"{checkout}/data/perftest/0.2.0", f"{checkout}/data/perftest/0.3.0", *words])
 

@@ -39,7 +39,7 @@ def row(deviation: float = 0.02, statistic: str = "p50", threshold: float = 0.03
 
 
 @pytest.mark.parametrize("pairs", PAIRS[:3])
-def test_noise_report_and_comparison_state_the_same_smallest_change_for_equal_numbers_of_pairs(pairs: int) -> None:
+def test_noise_report_states_the_same_smallest_change_as_a_comparison_with_equally_many_pairs(pairs: int) -> None:
     report = compare_pairs(*runs(0.2, pairs))  # The noise is large, so that each row states its smallest detectable change.
 
     rows = noise_rows(report)
@@ -60,7 +60,7 @@ def test_smallest_change_decreases_with_more_pairs_and_the_needed_number_of_pair
         assert at_needed <= 0.05 < (before or np.inf)
 
 
-def test_values_that_never_vary_show_changes_down_to_the_threshold() -> None:
+def test_smallest_change_is_the_threshold_if_all_values_are_equal() -> None:
     (judged, *_) = noise_rows(compare_pairs(np.full((1, 6), 100.0), np.full((1, 6), 100.0)))
 
     assert judged.deviation == 0.0

@@ -71,7 +71,7 @@ def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("condition", [name for name, found in CONDITIONS.items() if len(found.comparisons) == 3])
-def test_each_kind_of_comparison_refuses_a_different_condition_with_the_same_words(side: Side, condition: str) -> None:
+def test_all_kinds_of_comparison_give_the_same_reason_if_a_condition_differs(side: Side, condition: str) -> None:
     changes, words = OTHERS[condition]
     before: dict[str, dict[str, object]] = {
         "latency_of": {"marks": ("grows_with_size",)},
@@ -83,7 +83,7 @@ def test_each_kind_of_comparison_refuses_a_different_condition_with_the_same_wor
 
     shown = refused_by_each(side(VALUES, range(6), run=OLD, **before.get(condition, {})), side(VALUES, range(6, 12), run=NEW, **changes))
 
-    # A ranking does not refuse different labels, because the page Side by side has all variants of a transport in one table.
+    # A ranking does not refuse different labels, because the page with the title "Side by side" shows all variants of a transport in one table.
     expected = {name: name != "ranking" or condition != "labels" for name in shown}
     # A page of results only names the differing condition. It does not list the values, because it may have many series.
     title = "contents (bytes, or a reference to them)" if condition == "latency_of" else words.partition(":")[0]
@@ -92,7 +92,7 @@ def test_each_kind_of_comparison_refuses_a_different_condition_with_the_same_wor
 
 
 @pytest.mark.parametrize(("condition", "words"), [("definition", "not stated: definition of the metric"), ("basis", "not stated: basis")])
-def test_each_kind_of_comparison_names_a_condition_that_is_not_stated_with_the_same_words(side: Side, condition: str, words: str) -> None:
+def test_all_kinds_of_comparison_give_the_same_reason_if_a_condition_is_not_stated(side: Side, condition: str, words: str) -> None:
     shown = refused_by_each(side(VALUES, range(6), run=OLD), side(VALUES, range(6, 12), run=NEW, **{condition: None}))
 
     assert {name: words in output for name, output in shown.items()} == dict.fromkeys(shown, True)

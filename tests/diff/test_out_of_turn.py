@@ -38,7 +38,7 @@ def two_days(
     timed: bool = True,
     **stated: Any,  # noqa: ANN401 - any column
 ) -> Comparison:
-    """All new runs follow all old runs. ``stated`` has the values of other columns of the runs."""
+    """Return a comparison in which all new runs were made after all old runs. ``stated`` has values for further columns of the runs."""
     days = (0, 1000)
     sides = [make_side(values, range(day, day + values.shape[1]) if timed else None, **stated) for values, day in zip((old, new), days, strict=True)]
     return compare(sides[0], sides[1], Policy(), ("1.0", "1.1"), measured=measured, band_roots=band_roots)
@@ -71,7 +71,10 @@ class Shares(NamedTuple):
 
 
 def simulated(change: Callable[[np.random.Generator], Floats | float], noise: Noise = iid) -> Shares:
-    """``change`` is the logarithm of how much slower the new side is."""
+    """Simulate reports in which the new side is slower, and return how often they show a difference.
+
+    ``change`` returns by how much the new side is slower, as a logarithm.
+    """
     reports: list[tuple[bool, bool, bool, float]] = []
     for seed in range(REPORTS):
         generator = np.random.default_rng(seed)
@@ -153,7 +156,7 @@ def test_row_needs_six_runs_per_side_to_be_measured_worse(runs: int, verdict: Ve
     assert only(two_days(old, new * 1.2)).verdict == verdict
 
 
-def test_row_with_a_condition_that_is_not_stated_is_not_measured_worse() -> None:
+def test_row_does_not_get_the_verdict_measured_worse_if_a_condition_is_not_stated() -> None:
     old, new = values(5)
 
     row = only(two_days(old, new * 1.5, reliability=None))
@@ -206,7 +209,7 @@ def test_difference_that_a_change_of_the_host_explains_is_not_reported() -> None
     assert (report(1.5).verdict, report(1.5).threshold_source) == ("differs_worse", "controls")
 
 
-def test_loss_can_be_measured_worse_or_better() -> None:
+def test_loss_can_get_the_verdicts_measured_worse_and_measured_better() -> None:
     generator = np.random.default_rng(10)
     old, new = 0.001 * generator.random((1, RUNS)), 0.02 + 0.001 * generator.random((1, RUNS))
 

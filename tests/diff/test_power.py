@@ -85,7 +85,7 @@ class Measured(NamedTuple):
 
 @functools.cache
 def measured(folder: Path) -> Measured:
-    """Leave out rows that lack a pair. A pair is missing if one of its runs was too short."""
+    """Return the pairs of a campaign, without the rows that lack a pair. A row lacks a pair if a run of this pair was too short."""
     report = compare(find(str(folder / "old"), []), find(str(folder / "new"), []), Policy(), everything=False)
     rows = [row for row in report.rows if row.p_adjusted is not None and row.old and row.new]
     differences = [np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new]
@@ -185,7 +185,7 @@ def one_batch(differences: Floats, pairs: NDArray[np.int64] | None = None) -> Sh
     return SharedRows(np.arange(rows), differences, np.tile(np.arange(count), (rows, 1)) if pairs is None else pairs)
 
 
-def test_p_values_from_the_largest_t_equal_the_p_values_of_all_sign_flips() -> None:
+def test_p_values_are_equal_to_those_that_follow_from_all_sign_flips() -> None:
     differences = np.random.default_rng(35).standard_normal((5, 8)) + np.array([0.0, 0.5, 1.0, 2.0, 4.0])[:, None]
 
     assert by_largest([one_batch(differences)], 5) == pytest.approx(largest_of_all_rows(differences))
@@ -221,7 +221,7 @@ Compared = Callable[..., Comparison]
 
 
 def scattered(rows: int, pairs: int, noise: float) -> tuple[Floats, Floats]:
-    """The differences of the pairs have the mean 0 and exactly the standard deviation ``noise``."""
+    """Return old and new values. In each row, the logarithms of new over old have the mean 0 and exactly the standard deviation ``noise``."""
     steps = np.resize([1.0, -1.0], pairs) * (1 + 0.1 * np.arange(pairs))
     steps -= steps.mean()
     new = np.exp(noise * steps / steps.std(ddof=1))

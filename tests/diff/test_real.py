@@ -68,7 +68,7 @@ def test_raw_zero_copy_logs_are_compared_by_messages_per_second_and_missing_cond
     assert unstated_words(report).endswith("transport, data path")
 
 
-def test_report_on_copies_and_references_suggests_the_option_across_data_path(checkout: Path) -> None:
+def test_report_on_copies_and_references_recommends_a_comparison_across_the_data_path(checkout: Path) -> None:
     folder = checkout / "data/rti/default-type"
 
     assert diff(folder / "shmem-regular", folder / "shmem-zero-copy").warnings == (ComparisonWarning("try_across", names=("data_path",)),)

@@ -334,7 +334,7 @@ def test_relative_requirement_without_a_release_is_an_error(tmp_path: Path) -> N
     (tmp_path / "requirements.toml").write_text(f"{P50}max_worse_percent = 5\n")
     file = read_requirements(tmp_path / "requirements.toml")
 
-    with pytest.raises(UnreadableInput, match=r"requirements.toml:1: than: name the release to compare with here, or with --than"):
+    with pytest.raises(UnreadableInput, match=r"requirements.toml:1: than: the release to compare with is missing; state it here or with --than"):
         check_bases(file, None)
     check_bases(file, "main")
 
@@ -600,7 +600,10 @@ RELATIVE = f"{P50}max_worse_percent = 5\n"
 
 
 def sides(slower: float, host: float, seed: int = 1) -> list[Dataset]:
-    """The host makes all new runs slower by ``host``. The measured row is also slower by ``slower``."""
+    """Return an old and a new side, with one measured row and several controls.
+
+    The host makes all new runs slower, by the share ``host``. The new release makes only the measured row slower, by the further share ``slower``.
+    """
     values = iid(np.random.default_rng(seed), (2, 1 + CONTROLS, PAIRS)) / 2
     values[1] += np.log1p(host)
     values[1, 0] += np.log1p(slower)

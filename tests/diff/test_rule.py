@@ -133,7 +133,7 @@ def test_condition_that_does_not_apply_to_a_row_may_be_unknown(compared: Compare
     assert only(compared(noise[0][0], noise[1][0], offered_rate_per_s=None, keyed=False, instances=None)).verdict == "no_change"
 
 
-def test_unknown_machine_is_unverified_but_the_same_host_file_is_the_same_machine(side: Side, noise: Floats) -> None:
+def test_machine_is_verified_only_if_both_sides_state_the_same_host(side: Side, noise: Floats) -> None:
     unknown = compare(side(noise[0], OLD_TURNS, host=None), side(noise[1], NEW_TURNS, host=None), Policy())
     bare = Host(name="Bare", source="made up")
     same = compare(side(noise[0], OLD_TURNS, host=bare), side(noise[1], NEW_TURNS, host=bare), Policy())
@@ -383,7 +383,11 @@ def test_gate_without_a_tested_row_never_succeeds(compared: Compared, noise: Flo
 
 
 def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99", short_old: Mapping[int, int] = MappingProxyType({})) -> Comparison:
-    """``short`` maps the number of a short new run to its samples, ``short_old`` that of a short old run."""
+    """Return a comparison in which some runs are short, so that they have only few samples.
+
+    ``short`` contains the short runs of the new side: the number of each run, and the samples of this run. ``short_old`` contains the same for the
+    old side.
+    """
     values = 10_000 * np.exp(0.01 * np.random.default_rng(3).standard_normal((2, 1, pairs)))
     old, new = make_pairs(values[0], values[1] * 1.2, statistic=statistic, samples=20_000)
     old, new = (

@@ -62,7 +62,7 @@ def test_gate_without_a_tested_row_does_not_pass(log: Path) -> None:
     assert codes == [0, 4, 4, 0]
 
 
-def test_unknown_field_of_the_option_across_is_refused_with_the_most_similar_field(log: Path) -> None:
+def test_message_on_an_unknown_field_recommends_the_most_similar_field(log: Path) -> None:
     done = run_tacholog_text("diff", log, log, "--across", "settinx")
 
     assert done.returncode == 2

@@ -78,7 +78,10 @@ def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
 
 
 def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = None) -> NDArray[np.int64]:
-    """Return shape (reports, rows). ``thresholds`` has a threshold for each row of each report; None: 3 %."""
+    """Return the verdict of each row of each report as a code of ``CODE``, shape (reports, rows).
+
+    ``thresholds`` has a threshold for each row of each report, as a logarithm. If it is ``None``, every threshold is 3 %.
+    """
     shift = paired_shift(differences)
     pairs = differences.shape[1]
     p = np.concatenate([adjusted_together(*report) for report in reports_of(differences, shift, rows)])
@@ -121,7 +124,10 @@ class Printed(NamedTuple):
 
 
 def printed_in_steps(generator: np.random.Generator, noise: Noise, shift: float, pairs: int, *, scale: float = 1.0, rows: int = 2000) -> Printed:
-    """Values are rounded to steps of 2 %. The true value of a row has a random position between two steps. The noise is multiplied by ``scale``."""
+    """Simulate values that a tool prints in steps of 2 %, and return for how many rows the intervals are right.
+
+    The true value of a row has a random position between two steps. The noise is multiplied by ``scale``.
+    """
     step = 0.02
     level = 1 + step * generator.random((1, rows, 1))
     true = level * np.exp(scale * noise(generator, (2, rows, pairs)) + np.array([0.0, shift])[:, None, None])

@@ -50,7 +50,10 @@ sha256 = "{digest}"
 
 
 def eight_pairs(folder: Path, stated: str = "", logs: tuple[str, str] = ("tcp.json", "tcp.json")) -> tuple[str, str]:
-    """Each run is a copy of a log of iperf3: by default, of its TCP stream."""
+    """Write eight pairs of runs into a folder, and return the folders of the old and the new side.
+
+    The log of each run is a copy of a log of iperf3: by default, of a log with a TCP stream.
+    """
     (folder / "hosts").mkdir()
     (folder / "hosts" / "lab.toml").write_text(HOST)
     digests = [hashlib.sha256((LOGS / log).read_bytes()).hexdigest() for log in logs]
@@ -88,7 +91,7 @@ def test_report_names_the_key_for_a_condition_that_iperf3_does_not_state(tmp_pat
     assert "one value on each side" not in said.output
 
 
-def test_iperf3_rows_with_the_condition_stated_are_tested(tmp_path: Path) -> None:
+def test_row_of_iperf3_is_tested_if_the_manifest_states_the_missing_condition(tmp_path: Path) -> None:
     said = CliRunner().invoke(diff, eight_pairs(tmp_path, "batch_bytes = 131072"))
 
     assert "no change in 1" in said.output
@@ -136,7 +139,7 @@ def test_comparison_of_latency_only_has_no_statement_about_loss(latency_alone: C
 
 
 @pytest.mark.parametrize(("old", "new", "rows"), [("hmbdc/14-2", "hmbdc/15-17-1", 12), ("ecal/5.11", "ecal/5.12", 32)])
-def test_report_states_without_an_option_that_a_measurement_was_published_again(checkout: Path, old: str, new: str, rows: int) -> None:
+def test_report_states_by_default_that_a_measurement_was_published_again(checkout: Path, old: str, new: str, rows: int) -> None:
     report = compare(find(str(checkout / "data" / old), []), find(str(checkout / "data" / new), []), Policy())
 
     assert conclusion(report).startswith(f"Nothing measured changed: {rows} rows are the same measurement, published again.")

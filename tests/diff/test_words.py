@@ -133,7 +133,7 @@ def test_rows_of_different_or_unknown_machines_have_no_ratio(side: Side, other_h
 
 
 def on(machine: str, side: Dataset) -> Dataset:
-    """Machines differ only in their id."""
+    """Return a side as if it had been measured on a different machine. Only the id of this machine differs."""
     (host,) = side.hosts.values()
     return msgspec.structs.replace(side, runs=side.runs.assign(host=machine), hosts={machine: host})
 
@@ -162,7 +162,7 @@ def test_single_machine_is_named_once_without_a_warning(side: Side) -> None:
     assert "another machine" not in text(report)
 
 
-def test_json_names_both_machines_of_one_kind_in_each_row_and_for_each_side(side: Side) -> None:
+def test_json_distinguishes_two_machines_of_the_same_kind(side: Side) -> None:
     values = np.full((1, 6), 10_000.0)
     report = compare(on("host-1", side(values, range(6))), on("host-2", side(values * 2, range(6, 12), session="second")), Policy())
     found = msgspec.json.decode(to_json(report))
@@ -171,7 +171,7 @@ def test_json_names_both_machines_of_one_kind_in_each_row_and_for_each_side(side
     assert (found["old"]["hosts"], found["new"]["hosts"]) == (["Machine (host-1)"], ["Machine (host-2)"])
 
 
-def test_report_states_that_no_better_or_worse_row_compares_two_machines(side: Side, noise: NDArray[np.float64]) -> None:
+def test_report_states_that_rows_on_two_machines_are_neither_better_nor_worse(side: Side, noise: NDArray[np.float64]) -> None:
     pairs = [on("host-1", side(noise[0] * 2, OLD_TURNS, labels=KIND)), on("host-1", side(noise[1], NEW_TURNS, labels=KIND))]
     blocks = [on("host-2", side(noise[0], range(12))), on("host-1", side(noise[1], range(24, 36), session="second"))]
     report = compare(both(pairs[0], blocks[0]), both(pairs[1], blocks[1]), Policy())
@@ -267,7 +267,7 @@ def test_row_of_loss_states_the_number_of_runs_with_loss_and_the_largest_loss(co
 
 
 @pytest.mark.parametrize("show", SHOWN)
-def test_rows_across_configurations_name_the_configuration_of_each_side(checkout: Path, show: Callable[[Comparison], str]) -> None:
+def test_row_across_configurations_states_the_configuration_of_each_side(checkout: Path, show: Callable[[Comparison], str]) -> None:
     folder = checkout / "data/rti/udpv4-wan"
     sides = [find(str(folder / name), []) for name in ("keyed-reliable", "unkeyed-reliable")]
 
@@ -284,7 +284,7 @@ def test_rows_beyond_the_limit_are_folded_on_the_page(compared: Compared, noise:
     assert page.count('<th scope="row">') == 4
 
 
-def test_text_and_markdown_state_once_what_is_common_to_all_rows_of_a_verdict(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
+def test_remark_is_written_only_once_if_all_rows_of_a_verdict_have_the_remark(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
     report = compare(side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, host=other_host), Policy())
 
     for said in (text(report), markdown(report)):
@@ -309,7 +309,7 @@ def test_row_of_one_side_names_the_conditions_that_are_different_on_the_other_si
     assert all(row.unverified == () for row in report.rows)
 
 
-def test_row_that_only_one_side_has_does_not_name_conditions(side: Side, noise: NDArray[np.float64]) -> None:
+def test_removed_row_states_no_conditions_if_the_new_side_lacks_the_measurement(side: Side, noise: NDArray[np.float64]) -> None:
     report = compare(side(noise[0], OLD_TURNS), side(noise[1][:3], NEW_TURNS), Policy())
 
     (row,) = (row for row in report.rows if row.verdict == "removed")

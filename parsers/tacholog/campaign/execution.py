@@ -201,7 +201,11 @@ class _Execution:
         return limits
 
     def _hint(self, name: str) -> str:
-        """A process seems to be a server if it still runs after all others have ended, and was not started last."""
+        """Return a hint for the message on a process that did not end within its deadline; an empty text if there is none.
+
+        The hint explains how to declare a server. A process seems to be a server if it still runs after all other processes have ended, and if it is
+        not the process that was started last.
+        """
         is_last = next(reversed(self._running)) == name
         if is_last or not all(end for other, end in self._ends.items() if other != name):
             return ""

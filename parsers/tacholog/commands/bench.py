@@ -72,7 +72,7 @@ def bench(
     perftest: Path | None,
 ) -> None:
     if resume and release:
-        raise click.UsageError("--resume continues a campaign with the release with which it was started; leave out --release")
+        raise click.UsageError("--resume continues a campaign, and always uses the release of its start; leave out --release")
     tools = find_programs(perftest, checkout())
     if resume or not no_control:  # --resume needs these tools if the plan of the campaign contains controls
         tools = floor_tools(tools, tools.get("perftest"))

@@ -1,10 +1,16 @@
 """Steps and drifts in histories: changes over many releases that the comparison of neighbours is too weak to detect.
 
-A history has one level for each release: the mean of the logarithms of its runs. The levels are divided into segments without change. The best
-division has the smallest sum of the squared distances from the segments' means (in units of the noise) and of a penalty for each step. The penalty is
-chosen so that the best candidate for a step reaches it in at most one of 40 pages of histories without a change. A drift is a slow change over
-several releases. Kendall's trend test detects a drift. Its p-values are corrected for the number of histories on the page; for this, the releases are
-shuffled many times. A drift is described as one straight line.
+A history has one level for each release: the mean of the logarithms of its runs. The levels are divided into segments without change. A step is the
+change between two segments. The best division is the division with the lowest cost. The cost is the sum of two parts:
+
+- the squared distances of the levels from the means of their segments, in units of the noise;
+- a penalty for each step.
+
+So a step is found only if it reduces the squared distances by more than the penalty. The penalty is so large that chance alone causes a step on at
+most one of 40 pages of histories without a change.
+
+A drift is a slow change over several releases, and is described as one straight line. Kendall's trend test detects drifts. The p-values of this test
+are corrected for the number of histories on the page. To compute the correction, the releases are shuffled many times.
 
 The noise is estimated from the differences between neighbouring releases, without the largest fifth, which may be steps. The estimate has three lower
 limits: the scatter of the runs of a release, the noise of the other histories, and the rounding error. A release far from both of its
@@ -111,7 +117,11 @@ def _without_outliers(levels: Floats, noise: Floats) -> Floats:
 
 
 def _changes_of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
-    """All histories have equally many releases. ``total`` is the number of histories on the page."""
+    """Return the steps and drifts in histories that all have the same number of releases.
+
+    ``levels`` has a row for each history, and ``noise`` has a value for each history. ``total`` is the number of all histories on the page, which may
+    also have histories of a different length.
+    """
     # All histories of a page share one significance level. The histories of each length get a part of this level, in proportion to their number.
     count, releases = levels.shape
     p_drift = _trend_p(levels) * total / count
@@ -155,7 +165,11 @@ def _noise_deviation(levels: Floats, within: Floats) -> Floats:
 
 @functools.lru_cache(maxsize=256)
 def _variance_factor(count: int, used: int) -> float:
-    """Return the variance of normal noise, divided by the mean of the ``used`` smallest of ``count`` squared differences between neighbours."""
+    """Return the factor that converts a mean of squared differences to the variance of the noise, for normal noise.
+
+    A history has ``count`` differences between neighbouring releases. The mean is taken only over the smallest squared differences. Their number is
+    ``used``.
+    """
     noise = np.random.default_rng(1).standard_normal((_DRAWS // 4, count + 1))
     return 1 / float(np.sort(np.diff(noise, axis=1) ** 2, axis=1)[:, :used].mean())
 
@@ -198,9 +212,9 @@ def _steps(history: int, levels: Floats, noise: float, starts: Sequence[int], to
 
 
 def _trend_p(levels: Floats) -> Floats:
-    """Return the p-values of Kendall's trend test, corrected for the number of histories.
+    """Return the p-value of Kendall's trend test for each history, corrected for the number of histories.
 
-    Each shuffle brings the releases of all histories into the same order.
+    For the correction, the releases are shuffled many times. Each shuffle uses one order of the releases for all histories.
     """
     first, second = np.triu_indices(levels.shape[1], 1)
     signs = np.sign(levels[:, second] - levels[:, first])
@@ -240,8 +254,8 @@ def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) 
 class _Ramp(NamedTuple):
     """A straight change of the level between two releases.
 
-    ``shift`` is its size. ``distance`` is the sum of the squared distances of the levels from the line. ``squares`` belongs to the line with a shift
-    of 1: it is the sum of the squared distances of this line from its mean.
+    ``shift`` is the size of the change. ``distance`` is the sum of the squared distances between the levels and the line. ``squares`` is computed for
+    a line with the same two releases and a shift of 1: the sum of the squared distances between this line and its own mean.
     """
 
     first: int

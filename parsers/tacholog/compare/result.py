@@ -132,13 +132,25 @@ ACKNOWLEDGED: AcknowledgementState = "acknowledged"
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An entry of ``known.toml``: in a row that the entry names, or in the list of all entries.
+    """An entry of ``known.toml``, which names worse rows that are already known. A report states an entry in each worse row of the entry.
 
-    ``entry`` is its location: file and line. ``until`` is a day, or ``release`` and a release. The ``state`` of a row is ``acknowledged``: the row
-    does not fail the comparison; ``grown``: its change is larger than ``at_most_percent`` (for loss ``at_most_points``); or ``expired``. The state of
-    an entry is the state of its worse rows. An entry without worse rows is ``not_needed``: it is known that none of its rows is worse;
-    ``no_verdict``: some of its rows have no verdict; or ``no_row``: the comparison has no such row. ``rows`` is stated only in the list of entries.
-    It is the number of worse rows of the entry, or of all its rows if none is worse.
+    A report also has a list of all entries. ``entry`` is the location of the entry: file and line. ``until`` is a day, or the word ``release`` and a
+    release.
+
+    In a row, ``state`` has one of three values:
+
+    - ``acknowledged``: the row does not fail the comparison.
+    - ``grown``: the change of the row is larger than ``at_most_percent``, or larger than ``at_most_points`` for a row of loss.
+    - ``expired``: the entry no longer counts, because of ``until``.
+
+    In the list of entries, ``state`` is the state of the worse rows. If the entry has no worse rows, ``state`` has one of three further values:
+
+    - ``not_needed``: it is known that no row of the entry is worse.
+    - ``no_verdict``: some rows of the entry have no verdict.
+    - ``no_row``: the comparison has no row of the entry.
+
+    ``rows`` is stated only in the list of entries. It is the number of worse rows of the entry. If no row is worse, it is the number of all rows of
+    the entry.
     """
 
     entry: str
@@ -155,8 +167,9 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """One row of the comparison and its verdict.
 
     ``new_key`` is present if the new side names the row differently; such rows are not comparable. ``differences`` are the conditions and machines
-    that differ; ``reasons`` names the conditions that prevent a comparison. For a row that only one side has, ``differences`` are the conditions
-    under which the other side has the row. ``across`` contains the fields of ``--across``, with their values on each side.
+    that differ; ``reasons`` names the conditions that prevent a comparison. A row can be present on one side only, because the other side measured
+    under different conditions. In this case, ``differences`` are these conditions. ``across`` contains the fields of ``--across``, with their values
+    on each side.
     ``ratio`` is new over old; rows that are not comparable have no ratio. ``ratio_kind`` states how it was computed: ``quotient`` is the quotient of
     the medians. ``hodges_lehmann_pairs``, ``hodges_lehmann_sessions`` and ``hodges_lehmann_runs`` are estimates from all pairs, sessions or runs. An
     estimate may differ from the quotient of the medians.
@@ -230,9 +243,10 @@ class UntestedRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A summary of rows with one value on each side that differ only in the message size. All sizes share one session, so they cannot be tested.
+    """A summary of rows that differ only in the message size. Each row has only one value on each side.
 
-    ``old_flat`` and ``new_flat``: the latency of a side, if it is the same for all sizes although the sizes differ much.
+    All sizes of a side were measured in one session. Therefore the differences between the sides cannot be tested. ``old_flat`` and ``new_flat`` are
+    the latency of a side. They are stated only if the latency is the same for all sizes although the sizes differ much.
     """
 
     key: RowKey
@@ -301,15 +315,22 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
 
 class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The result of the controls: rows that no release changes. They are not among the rows of the comparison.
+    """The result of the controls. Controls are rows that no release changes; they are not among the rows of the comparison.
 
-    ``other``: the controls of the two sides are not the same program, so they show nothing. ``moved``: whether the controls show that the host
-    changed; null: no control could be judged. ``judged`` is the number of judged controls. ``change`` is how much worse they became on average, as a
-    relative change (negative: better). ``p`` is the p-value of the test of all controls. ``layout`` is what was compared: pairs, sessions that take
-    turns, or blocks, which do not take turns. ``explains`` is the range of relative changes of other rows that the change of the host may explain: no
-    row in this range is called better or worse. ``alone`` is this range for a single row. It is present even if the controls did not move, because
-    they may have missed a change. An end without a limit is null. ``uncovered`` are transports that have better or worse rows, but no control. For
-    these transports, controls show less.
+    - ``rows``: the controls.
+    - ``other``: true if the two sides used different programs as controls. The controls then show nothing.
+    - ``moved``: whether the controls show that the host changed. It is null if no control could be judged.
+    - ``judged``: the number of judged controls.
+    - ``p``: the p-value of the test of all controls.
+    - ``change``: how much worse the controls became on average, as a relative change. A negative change is an improvement.
+    - ``layout``: what was compared: pairs, sessions that take turns, or blocks, which do not take turns.
+    - ``explains``: a range of relative changes. The change of the host may explain each change in this range. Therefore no row of the comparison with
+      a change in this range is called better or worse.
+    - ``alone``: the same range as ``explains``, but for a single row. It is present even if the controls do not show a change of the host, because
+      the controls may have missed a change.
+    - ``uncovered``: transports that have better or worse rows, but no control. For these transports, the controls show less.
+
+    If a range has no limit at one end, this end is null.
     """
 
     rows: tuple[ComparisonRow, ...] = ()

@@ -35,8 +35,9 @@ TABS = "there are tabs between its words: if they replaced blanks, restore the b
 class Format(Protocol):
     """A format module.
 
-    ``parse`` must claim each line that it recognises at most 4096 lines, or 8 MiB, after it got the line. A line that it does not claim is unknown,
-    and Tacholog reports it. ``parse`` opens no files, reads no environment variables, and stores a bounded number of lines.
+    ``parse`` must yield a finding for each line that it recognises. The finding may come later than the line, but not later than 4096 further lines
+    or 8 MiB of text. A line without a finding is unknown, and Tacholog reports the line. ``parse`` opens no files, reads no environment variables,
+    and stores a bounded number of lines.
 
     Optional parts:
 
@@ -314,7 +315,10 @@ def system_of(module: Format, head: str) -> str | None:
 
 
 def expands_tabs(module: Format) -> bool:
-    """Whether tabs in logs of this format replace blanks, because its tool prints no tabs."""
+    """Return whether each tab in a log of this format must be read as blanks.
+
+    This is the case if the tool of the format prints no tabs: another program has then replaced blanks of the log by tabs.
+    """
     return getattr(module, "EXPANDS_TABS", False) is True
 
 

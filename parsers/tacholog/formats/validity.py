@@ -76,7 +76,10 @@ def _impossible_condition(conditions: Conditions) -> str | None:
 
 
 def _as_text(count: int) -> str:
-    """Return a short text, because a count with hundreds of digits does not fit into a float."""
+    """Return the text of a count: its digits, or about which power of two it is if the count is not below `VALUE_LIMIT`.
+
+    The count is not converted to a float for this, because a count with hundreds of digits does not fit into a float.
+    """
     return str(count) if abs(count) < VALUE_LIMIT else f"about 2^{count.bit_length()}"
 
 
@@ -86,7 +89,7 @@ def _may_be_negative(record: Record, number: Number) -> bool:
 
 
 def defect_of(finding: Finding | BulkFinding, reached: int) -> str | None:
-    """Return the reason why a finding is not valid; ``None`` if it is valid. The format has got ``reached`` lines of the log so far."""
+    """Return the reason why a finding is not valid; ``None`` if it is valid. ``reached`` is the number of the last line that the format has got."""
     if type(finding) is BulkFinding:
         return _defect_of_many(finding, reached)
     if type(finding) is not Finding:
@@ -184,7 +187,10 @@ def _defect_of_number(number: Number) -> str | None:
 
 
 def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401 - a finding as plain values
-    """Yield the texts of a finding. The texts in its numbers are left out, because they are words of the schema."""
+    """Yield all texts of a finding, except the texts in its ``numbers``.
+
+    The texts in ``numbers`` are left out, because they are only words of the schema, such as the names of metrics.
+    """
     if isinstance(plain, str):
         yield plain
     elif isinstance(plain, dict):

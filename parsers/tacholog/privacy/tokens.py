@@ -97,7 +97,7 @@ class WordFinder:
     """Finds given names in texts, as whole words in upper or lower case. A text is searched once, for all names together."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        """``words`` must be folded. Each word must contain a letter or a digit."""
+        """Take the names that are to be found. Each name must contain a letter or a digit, and must be in the form that `folded` returns."""
         # The key is the first group of letters and digits of a name. The value lists the names that begin with this group, the longest name first,
         # each with the number of signs before the group.
         self._by_first_piece: dict[str, list[tuple[str, int]]] = {}

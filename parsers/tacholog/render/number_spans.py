@@ -96,7 +96,10 @@ def printed_at(text: str, result: ResultRow) -> Span | None:
 
 
 def _scales(result: ResultRow) -> tuple[float, ...]:
-    """A log may have divided the value by one of these factors. A number without a resolution is not converted."""
+    """Return the factors by which a printed number may have to be multiplied to get the value of a result.
+
+    For example, a tool may print microseconds for a value in nanoseconds. A value without a resolution was not converted, so its only factor is 1.
+    """
     return _SCALES.get(METRICS[result.metric].unit, (1.0,)) if result.resolution is not None else (1.0,)
 
 
@@ -122,7 +125,10 @@ def _printed_in(text: str) -> tuple[list[float], list[tuple[float, float, Span]]
 
 
 def _names(result: ResultRow) -> tuple[str, ...]:
-    """A log may print the statistic before a number, or the last word of the metric (``lost`` for messages_lost)."""
+    """Return the words that a log may print before the number of a result.
+
+    They are the statistic, and the last word of the metric: for example, ``lost`` for the metric ``messages_lost``.
+    """
     return (result.statistic, result.metric.rpartition("_")[2])
 
 

@@ -205,7 +205,7 @@ def loaded(page: Page, wanted: Selection = EVERYTHING, metric: str | None = None
 def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:
     """Return a sentence that states how much time of each round trip perftest itself took; nothing if this was not measured.
 
-    Only the runs whose numbers the page shows first are considered, and the runs of the same sessions.
+    The sentence is based on the runs whose numbers the page shows first. All further runs in the sessions of these runs count too.
     """
     return rig_cost_of(page, page.best(wanted).only(page.part(wanted)).runs.values())
 

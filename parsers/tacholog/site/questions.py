@@ -50,9 +50,10 @@ class AskedQuestion(NamedTuple):
 
 
 def questions_of(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
-    """Return the questions of a site, in the order of its list.
+    """Return the questions of a site, in the order in which the site lists them.
 
-    They are stated in ``site.toml`` or chosen by the data. Each is followed by further questions, which show the values that the answer leaves out.
+    The questions are those of ``site.toml`` (``of_owner``). If ``site.toml`` states no questions, they are chosen by the data. Each question is
+    followed by further questions, which show the values that the answer to this question leaves out.
 
     Raises:
         UnreadableInput: a question of ``site.toml`` has no answer; the message names it.

@@ -144,7 +144,7 @@ def _write_other_files(site: Path, data: SiteData, settings: SiteSettings, all_f
         (site / name).write_bytes(content)
     (site / DOWNLOADS).mkdir(exist_ok=True)
     (site / SCHEMA_FILE).write_text(json.dumps(json_schema(), indent=2), encoding="utf-8")
-    # `tacholog publish` prints headings from this file.
+    # The newest comparisons are also written to a file of the site, because `tacholog publish` prints headings from this file.
     reports = {pair[0]: data.compare(*pair) for pair in latest(list(data.view.runs.values()))}
     if reports:
         (site / LATEST_DIFF).write_text(github_of_systems(reports), encoding="utf-8")

@@ -80,7 +80,7 @@ def _no_columns() -> Columns:
 
 
 class _LogColumns(ColumnBuilder):
-    """``columns`` exists only after `complete` was called."""
+    """A builder of the columns of one log. The attribute ``columns`` has the result, and exists only after `complete` was called."""
 
     columns: Columns
 

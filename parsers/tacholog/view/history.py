@@ -54,8 +54,10 @@ class HistoryLine(msgspec.Struct):
     """The values of one row over all releases in which it was measured in the same way on one machine.
 
     ``begun_by`` or ``other_runs_of`` states why the line begins. Both are null if the line begins with the first release of the row. ``begun_by`` is
-    the row that compares the first point with the previous release. ``other_runs_of`` is the release of the first point. It is stated if the
-    comparisons with the previous and with the next release use different runs of this release.
+    the row that compares the first point with the previous release.
+
+    A release is part of two comparisons: with the previous release, and with the next release. If these comparisons use different runs of the
+    release, a new line begins at the release. ``other_runs_of`` is then the name of this release.
     """
 
     key: RowKey
@@ -89,7 +91,7 @@ def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) 
 
 
 def _first_starts(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, dict[str, float | None]]:
-    """The time is ``None`` for a release without start times."""
+    """Return the earliest start time of each release, by system and release. The time is ``None`` if no run of the release has a start time."""
     first: dict[tuple[str, str], float | None] = {}
     for system, release, time in runs:  # A loop, because this is called many times with all runs of a site.
         if system and release:
@@ -141,7 +143,10 @@ def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def _is_replaced(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
-    """Comparisons test another number instead, such as a median instead of a mean. So this number has no history."""
+    """Return whether comparisons test a different number in place of this number, for example a median in place of a mean.
+
+    ``number`` is a metric with its statistic, and has no history if it is replaced. ``numbers`` are all numbers of the system.
+    """
     metric, statistic = number
     if metric == "latency" and statistic not in TESTED["latency"]:
         return any((metric, better) in numbers for better in TESTED["latency"])
@@ -175,7 +180,10 @@ def metrics_in(view: View) -> Sequence[tuple[str, str]]:
 
 
 def _metrics_in(view: View) -> list[tuple[str, str]]:
-    """Only the statistics of the series are read, which is faster than reading all numbers."""
+    """Return the metrics that have a history page, each with its statistic.
+
+    The function asks each series only which statistics it has, because this is faster than reading all numbers.
+    """
     pairs = {(system, release) for system, *releases in neighbours(view.runs.values()) for release in releases}
     by_system: dict[str | None, set[tuple[str, str]]] = {}
     for member in system_series(view, PageIndex()):
@@ -205,11 +213,15 @@ def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[Hi
 class HistoryChange(msgspec.Struct, frozen=True):
     """A step or a drift in a line, with its size and its significance.
 
-    ``ratio`` is the value after the change divided by the value before it, with the 95 % confidence interval from ``low`` to ``high``. ``before`` is
-    the last release before the change, ``release`` the first one after a step, or the last one of a drift. ``p`` is an upper bound of the probability
-    that a page without any real change shows a change as clear as this one. ``reason`` follows from the controls of the comparison at a step:
-    ``host`` if the host changed and may explain the step, ``release`` if it did not change and the step is larger than a change that the controls
-    could miss; otherwise the reason is open.
+    ``ratio`` is the value after the change divided by the value before the change. The 95 % confidence interval of the ratio is from ``low`` to
+    ``high``. ``before`` is the last release before the change. ``release`` is the first release after a step, or the last release of a drift. ``p``
+    is an upper bound of the probability that a page without any real change shows a change as clear as this one.
+
+    ``reason`` is the possible cause of a step, according to the controls of the comparison at this step:
+
+    - ``host``: the host changed, and this change may explain the step.
+    - ``release``: the host did not change, and the step is larger than a change of the host that the controls could miss.
+    - ``release or host``: the controls do not decide between the two causes.
     """
 
     line: HistoryLine
@@ -261,7 +273,10 @@ def _change(line: HistoryLine, reports: Sequence[Comparison], change: Change) ->
 
 
 def _reason(controls: Controls | None, worse: float) -> Literal["release", "host", "release or host"]:
-    """``worse`` is the logarithm of the step, positive if the new value is worse."""
+    """Return the possible cause of a step: the release, the host, or either of them if the controls do not decide between them.
+
+    ``worse`` is the logarithm of the step. It is positive if the new value is worse.
+    """
     if controls is None or controls.moved is None or controls.alone is None:
         return "release or host"
     low, high = controls.alone
@@ -315,7 +330,10 @@ def other_machine(row: ComparisonRow) -> Difference | None:
 
 
 class _Lines(NamedTuple):
-    """``alike`` is an index by row, so that the time to find a line does not grow with the number of lines."""
+    """All lines that were begun so far.
+
+    ``alike`` is an index of these lines by row. With this index, the time to find a line does not grow with the number of lines.
+    """
 
     all: list[HistoryLine]
     alike: dict[RowKey, list[HistoryLine]]
@@ -342,7 +360,11 @@ def _add(lines: _Lines, index: int, row: ComparisonRow, release: str) -> None:
 
 
 def _continued_line(lines: _Lines, index: int, row: ComparisonRow, release: str) -> HistoryLine | None:
-    """If the row uses other runs of the older release than all lines so far, begin a new line."""
+    """Return the line that a row continues; ``None`` if there is no such line.
+
+    This is the line that ends with the runs of the older release of the row. If no line ends with these runs, a new line is begun and returned. No
+    new line is begun if the values of the row cannot be joined and the older release already has a point in a line of this row.
+    """
     if row.old is None or row.old.median is None:
         return None
     old = HistoryPoint(index, row.old.median, None, row.old.values)
@@ -358,13 +380,20 @@ def _without_apart(key: RowKey) -> RowKey:
 
 
 def _is_same_row(first: RowKey, second: RowKey) -> bool:
-    """Whether two keys name the same row. One comparison may need more conditions in ``apart`` than another."""
+    """Return whether two keys name the same row.
+
+    ``apart`` has the conditions that tell similar rows of one comparison apart. One comparison may need more of them than another comparison.
+    Therefore a condition counts only if both keys have it.
+    """
     values = dict(second.apart)
     return all(values.get(name, value) == value for name, value in first.apart)
 
 
 def _line_ending_with_runs_of(lines: Sequence[HistoryLine], start: HistoryPoint) -> HistoryLine | None:
-    """The same median is not enough, because runs of two campaigns can have the same median by chance."""
+    """Return the line whose last point has the same runs as the point ``start``; ``None`` if there is no such line.
+
+    The runs are compared, not only their medians, because runs of two campaigns can have the same median by chance.
+    """
     return next((line for line in lines if _same_runs(line.points[-1], start)), None)
 
 

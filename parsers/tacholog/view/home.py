@@ -3,10 +3,11 @@
 Series are grouped by the rule for all rankings (`tacholog.compare.comparable`). A group may contain different labels of a campaign, because a reader
 who chooses a transport also chooses its variant. The name of each series states its variant.
 
-The choices are the fastest, the steadiest and the cheapest transport of those that poll, and of those that sleep, because a user who must not spend a
-processor on waiting needs another answer. The leader, and the transports whose ranges of runs overlap with the leader's, are determined by the rule
-of all rankings (`tacholog.view.ranking_groups.leaders`). In addition, a number of two groups of runs is never the steadiest. If no number may lead,
-the best number is shown with the reason, but not as a winner.
+Transports that poll and transports that sleep have separate choices, because a user who must not spend a processor on waiting needs a transport that
+sleeps. For each of the two kinds, the choices are the fastest, the steadiest and the cheapest transport. The rule of all rankings
+(`tacholog.view.ranking_groups.leaders`) determines the leader, and the transports whose ranges of runs overlap with the range of the leader. One
+further rule applies: a transport is never the steadiest at a size if its runs at this size fall into two groups. If no number may lead, the best
+number is shown with the reason, but not as a winner.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ def reach_of(member: SystemSeries) -> str | None:
 def how(member: SystemSeries, differing: Collection[str] = (), but: str = "") -> str:
     """Return, in words, how a series was measured: how its sides wait, whether messages may be lost, and its ``differing`` labels.
 
-    If the way of waiting is equal to ``but``, it is left out.
+    The way of waiting is left out if it is the one that the parameter ``but`` names.
     """
     key = dict(member.series.key)
     labels = labels_of(member.series.runs[0].labels)
@@ -287,6 +288,8 @@ class Choices(msgspec.Struct, frozen=True):
 def choices(machine: HomeMachine) -> Choices | None:
     """Return which transport leads at which size on a machine; ``None`` if no series states its reach.
 
+    The reach of a series says how far its messages travel: within one process, between the processes of one host, or over a network.
+
     A column with only one transport offers no choice. Such columns are shown only if there are no other columns.
     """
     by_reach = [_columns(reach, [member for member in machine.everything if reach_of(member) == reach]) for reach in REACHES]
@@ -299,7 +302,10 @@ def choices(machine: HomeMachine) -> Choices | None:
 
 
 def _nearest_measured_size(wanted: int, sizes: set[int]) -> int | None:
-    """Return ``wanted`` if no measured size is near enough."""
+    """Return the measured size that is nearest to ``wanted``; ``None`` if there are no measured sizes.
+
+    If the nearest size is not near enough, return ``wanted`` itself.
+    """
     near = min(sizes, key=lambda size: (abs(log2(size / wanted)), size), default=None)
     return near if near is not None and abs(log2(near / wanted)) <= _NEAR else wanted if sizes else None
 
@@ -335,7 +341,11 @@ def _ranked(members: GroupMembers, group: Group) -> CriterionNumbers:
 
 
 def _without_lossy_transports(rate: GroupMembers, costs: CriterionNumbers) -> CriterionNumbers:
-    """Transports that lost many messages at full rate are left out. Their rates cannot be the fastest either."""
+    """Return the costs without those at which a transport lost many messages at full rate.
+
+    ``costs`` has a cost for each series and size. A cost is left out if ``rate`` has no number for this series and size, or a number with the mark
+    for loss. A ranking of rates leaves out these transports too.
+    """
     rates = {id(member): rate.group.cells(member) for member in rate.members}
     numbers = [
         (member, {size: cell for size, cell in cells.items() if size in rates[id(member)] and LOSS not in rates[id(member)][size].marks})

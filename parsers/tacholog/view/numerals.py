@@ -146,7 +146,11 @@ def natural(label: str) -> list[tuple[int, int, str]]:
 
 
 def _number_key(digits: str) -> tuple[int, int, str]:
-    """The digits may be of any script. Converting thousands of digits to a number would take quadratic time."""
+    """Return a sort key that sorts texts of digits by the numbers that they denote. The digits may be of any script.
+
+    The key contains the count of digits and the digits themselves. The digits are not converted to one number, because for thousands of digits this
+    would take quadratic time.
+    """
     plain = digits if digits.isascii() else "".join(str(int(digit)) for digit in digits)
     plain = plain.lstrip("0")
     return (1, len(plain), plain)

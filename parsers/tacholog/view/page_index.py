@@ -40,7 +40,7 @@ class PagePart(msgspec.Struct, frozen=True):
 
     @property
     def others(self) -> tuple[tuple[str, str], ...]:
-        """The other fields of the selection, with their values."""
+        """The host, the release and the labels of the selection, as far as they are stated. Each is a pair of a name and a value."""
         fields = ((name, getattr(self.selection, name)) for name in _FIELDS)
         return (*((name, value) for name, value in fields if value is not None), *self.selection.labels)
 
@@ -98,7 +98,10 @@ class SelectionNumbers:
         self._values_by_slug: dict[str, list[list[str]]] = {}
 
     def number(self, selection: Selection) -> int:
-        """Return the number of a selection: 1 unless another selection with the same id came earlier. All tests of a part share a number."""
+        """Return the number of a selection: 1 unless a different selection with the same id came earlier.
+
+        Two selections that differ only in the test belong to the same part of a page. Therefore they get the same number.
+        """
         values = msgspec.structs.replace(selection, test=None).values()
         alike = self._values_by_slug.setdefault(slug("-".join(values)), [])
         if values not in alike:

@@ -102,7 +102,10 @@ def _latest(members: Iterable[SystemSeries]) -> float:
 
 
 def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
-    """Return a list for each way of measuring, sorted by the number of sizes, then by time."""
+    """Return a list for each way of measuring: the series of the last release that was measured in this way.
+
+    Each list is sorted by the number of measured sizes, and then by time. So its last series has the most sizes.
+    """
     order = _order_of(members)
     alike: dict[object, list[SystemSeries]] = {}
     for member in members:
@@ -117,9 +120,10 @@ def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
 
 
 def _age(member: SystemSeries, order: Sequence[str]) -> tuple[int, int, float]:
-    """Time is the last criterion, because a comparison of two builds measures the older build again later, at fewer sizes.
+    """Return a sort key for series: the index of the release, then the number of measured sizes, then the time of the latest run.
 
-    Such a comparison must not hide the campaign that measured all sizes.
+    The time comes last for a reason. A comparison of two builds measures the older build again, at a later time and at fewer sizes. The series of
+    such a comparison must not replace the series of the campaign that measured all sizes.
     """
     return _release_index(member, order), len(member.series.sizes()), latest_instant(run.start_time for run in member.series.runs)
 

@@ -43,10 +43,10 @@ _NOT_FIELDS = ("name", "metric", "statistic", "size", "label", "max", "min", "un
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One requirement: ``[[require]]``. It is fulfilled if each row with all of its properties fulfils it.
+    """One requirement: ``[[require]]``. Properties such as ``transport`` select rows. The requirement is met if each selected row keeps the limit.
 
     Attributes:
-        name: its name in reports; by default its limit and its properties.
+        name: the name of the requirement in reports; by default, the limit and the properties of the requirement.
         metric: the limited metric, such as ``latency``.
         statistic: the statistic of the metric, such as ``p99``, ``mean`` or ``total``.
         system: only rows of this system.

@@ -258,7 +258,11 @@ def _worse_shares(ratios: _Ends, row: ComparisonRow) -> _Ends:
 
 
 def _threshold(row: ComparisonRow) -> float | None:
-    """Return a share of the old value. The diff uses logarithms: 3 % is a factor of 1.03, or of 1/1.03 for a rate."""
+    """Return the threshold of a row as a share of the old value; ``None`` if the row has no threshold.
+
+    The threshold of the comparison is a factor: 3 % means a factor of 1.03. If a higher value is better, as for a rate, the value must fall by this
+    factor to be worse. A rate at the threshold is therefore the old value divided by 1.03, so the share is a little less than 3 %.
+    """
     if row.threshold is None or row.better == "lower":
         return row.threshold
     return row.threshold / (1 + row.threshold)
@@ -375,7 +379,7 @@ def check_bases(file: RequirementFile, than: str | None) -> None:
     """
     unnamed = [entry.location for entry in file.requirements if entry.requirement.is_relative and not entry.requirement.than]
     for location in () if than else (*unnamed, *(gate.location for gate in file.gates)):
-        raise UnreadableInput(f"{location}: than: name the release to compare with here, or with --than")
+        raise UnreadableInput(f"{location}: than: the release to compare with is missing; state it here or with --than")
 
 
 def _result(entry: RequirementEntry, kind: LimitKind, limit: str, rows: tuple[RequirementRow, ...], hint: str | None) -> RequirementResult:

@@ -124,7 +124,14 @@ BULK = (Bulk(rb"\d{1,15}+"),)
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log has rows that eCAL's samples print, or one of its tables, or only whole numbers."""
+    """Return whether a log has this format.
+
+    This is the case if at least one of three conditions is met:
+
+    - The log has rows that the sample programs of eCAL print.
+    - The log has a table in the form of the tables of eCAL.
+    - The log has only whole numbers.
+    """
     fits = _SIGNS.is_in(head) or _ONLY_SAMPLES.fullmatch(head) is not None
     wants = "'Message average latency : N us' or another row of its samples, a table of 'Payload Size', or only integers, one on each line"
     return Detected(fits, wants)

@@ -38,7 +38,10 @@ class DocumentedColumn(NamedTuple):
 
 
 class DocumentedTables:
-    """The position within a table, and the headings of its columns."""
+    """A reader of the tables in eCAL's documentation.
+
+    It gets a text line by line, and remembers the position within the current table and the headings of the columns.
+    """
 
     def __init__(self) -> None:
         self._borders: list[int] = []  # The positions of the bars of a grid; empty for a pipe table.
@@ -78,7 +81,11 @@ class DocumentedTables:
             yield Finding(line, Facts(environment={"ecal_runs": runs[1], "ecal_buffers": runs[2]} if runs else {}))
 
     def _head(self, line: Line, text: str) -> Iterator[Finding]:
-        """Collect the lines of a grid above its line of equals signs. Only a grid with "Payload Size" in its corner is from eCAL."""
+        """Yield the head of a grid as one finding without a result, at the line of equals signs that ends the head; otherwise nothing.
+
+        Until this line, the lines of the head are collected. A grid is from eCAL only if its first heading is "Payload Size". The head of another
+        grid yields nothing.
+        """
         head = [*self._grid_head, line]
         if _BORDER.fullmatch(text):
             self._grid_head = [line]

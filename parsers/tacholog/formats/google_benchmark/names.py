@@ -33,7 +33,10 @@ def payload_in(name: str, bytes_per_item: float | None = None) -> int | None:
 
 
 def benchmark_settings(name: str, label: str | None = None, bytes_per_item: float | None = None) -> str | None:
-    """Return the name of a benchmark without its message size, and its label, in the form of the condition ``settings``."""
+    """Return the value of the condition ``settings`` for a benchmark.
+
+    It contains the label of the benchmark, if there is one, and the name of the benchmark. The message size is removed from the name.
+    """
     size = payload_in(name, bytes_per_item)
     plain = name if size is None else _SIZE.sub("", name) if _SIZE.search(name) else re.sub(rf"/{size}(?=/|$)", "", name)
     return settings_text({"benchmark": plain, **({"label": label} if label else {})})

@@ -1,32 +1,45 @@
 """Everything that the author of a log format imports: ``from tacholog.formats.kit import Finding, Line, Record, printed``.
 
-**Lines in, findings out.** ``parse`` gets `Line`s and yields `Finding`s: a `Record` with its `Number`s and `Conditions`, `Facts` about the run, part
-of a `Histogram` (its `Bins`, or a tuple of them), a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns `Detected`, and
-`LineStart` finds how lines of the head start; the constant ``DIALECTS`` holds `Dialect`s. The optional constant ``STATES`` holds `States`: which
-conditions the results of a test state; ``COMPUTED`` holds the formulas of numbers that the tool does not print. `finding_on` makes a finding on
-several lines; `closed_cells` splits a row whose last cell may be cut. A prefix of each line, such as a time or the name of a service, is removed
-before ``parse`` gets the line; `of_seconds` converts the seconds that a tool prints to a time.
+**Lines in, findings out.** The function ``parse`` of a format gets `Line`s and yields `Finding`s. A finding contains one of these:
 
-**Numbers.** `printed` makes a number that the tool rounded, `counted` an exact count, `impossible` a number that cannot be true. `unit_of_last_place`
-and `unit_of_last_decimal` return the resolution of a printed number; `MICROSECOND` is a microsecond in nanoseconds. `is_size`, `COUNT_LIMIT` and
-`VALUE_LIMIT` define which sizes, counts and values are possible. `METRICS` and `STATISTICS` are the names that a number may have, with their units.
+- a `Record` with its `Number`s and `Conditions`;
+- `Facts` about the run;
+- a part of a `Histogram`: its `Bins`, or a tuple of them;
+- `Broken`, for a line that is damaged;
+- ``None``, for a line without meaning.
 
-**Computed results.** `Tally` makes a summary of interval records, with the marks `DERIVED` and `PARTIAL`; `Distribution` computes percentiles of
+`finding_on` makes a finding on several lines. `closed_cells` splits a row whose last cell may be cut. A prefix of each line, such as a time or the
+name of a service, is removed before ``parse`` gets the line. `of_seconds` converts the seconds that a tool prints to a time.
+
+The function ``detect`` of a format returns `Detected`. `LineStart` finds how lines of the head start. A format has these constants:
+
+- ``DIALECTS`` holds `Dialect`s.
+- ``STATES`` (optional) holds `States`: they say which conditions the results of a test state.
+- ``COMPUTED`` (optional) holds the formulas of numbers that the tool does not print.
+
+**Numbers.** `printed` makes a number that the tool rounded. `counted` makes an exact count. `impossible` makes a number that cannot be true.
+`unit_of_last_place` and `unit_of_last_decimal` return the resolution of a printed number. `MICROSECOND` is a microsecond in nanoseconds. `is_size`,
+`COUNT_LIMIT` and `VALUE_LIMIT` define which sizes, counts and values are possible. `METRICS` and `STATISTICS` are the names that a number may have,
+with their units.
+
+**Computed results.** `Tally` makes a summary of interval records, with the marks `DERIVED` and `PARTIAL`. `Distribution` computes percentiles of
 single samples in bounded memory.
 
-**JSON.** `json_findings` is a complete ``parse`` for a tool that prints JSON: it reads documents line by line, and passes on each `JsonObject` with
-the line of each `JsonMember`. A function that reads a result yields `JsonResult`s from `JsonScalar`s. `json_findings` uses `JsonReader`, which reads
-line by line (`JsonLine`). `parse_json` reads a text that is one object. `settings_text` writes the condition ``settings``.
+**JSON.** `json_findings` is a complete ``parse`` for a tool that prints JSON. It reads documents line by line, and passes each `JsonObject`, with the
+line of each `JsonMember`, to a function of the format. This function yields `JsonResult`s from `JsonScalar`s. `json_findings` uses `JsonReader`,
+which returns a `JsonLine` for each line. `parse_json` reads a text that is one object. `settings_text` writes the condition ``settings``.
 
-**Kinds of lines.** `LineRule` declares a kind of line once, for single lines and for many lines together: the pattern, its `Field`s, each `Check` on
-them and the `Order` of neighbouring lines. Its expressions get `Cells`; `every`, `ascending` and `at_least` work with a number and with an array.
-`Cell` is a text with its position on its line.
+**Kinds of lines.** `LineRule` declares a kind of line once, for single lines and for many lines together. It declares the pattern, its `Field`s, each
+`Check` on the fields, and the `Order` of neighbouring lines. The expressions of a rule get `Cells`. `every`, `ascending` and `at_least` work with a
+number and with an array. `Cell` is a text with its position on its line.
 
-**Results in bulk (optional).** A format whose tool prints thousands of lines of one shape in a row may have a constant ``BULK`` of `Bulk`s: those of
-its rules, or others. A function of such a `Bulk` returns `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`, `exact_column`), one
-array element for each record. If the lines are not independent of other lines, ``parse`` gets `Lines` (`lines_in` yields them one by one) and yields
-`BulkFinding`s, with `Records` or without; `read_in_bulk` passes them to a function that returns a `BulkStep`; `first_false` helps to write it.
-`rounded` rounds an array as ``round`` rounds a number.
+**Results in bulk (optional).** Some tools print thousands of lines of one shape in a row. The format of such a tool may have a constant ``BULK``,
+which holds `Bulk`s: those of its rules, or others. A function of such a `Bulk` returns `RecordColumns`. They contain `NumberColumn`s, with one array
+element for each record. `printed_column`, `counted_column` and `exact_column` make such a column.
+
+If the lines are not independent of other lines, ``parse`` gets `Lines`, and yields `BulkFinding`s, with `Records` or without. `lines_in` yields the
+lines one by one. `read_in_bulk` passes `Lines` to a function that returns a `BulkStep`. `first_false` helps to write this function. `rounded` rounds
+an array as ``round`` rounds a number.
 
 The contract:
 

@@ -47,9 +47,9 @@ class NumberColumn(NamedTuple):
 
 
 class RecordColumns(NamedTuple):
-    """The records of many lines, as columns of equal length. If ``valid`` is false for a line, this line is read alone instead.
+    """The records of many lines, as columns of equal length. If ``valid`` is false for a line, its values are ignored, and the line is read alone.
 
-    A size or a number of samples of -1 is not stated.
+    Each line has one element in each column. In ``payload_bytes`` and ``samples``, the value -1 means "not stated".
     """
 
     valid: NDArray[np.bool_]
@@ -75,7 +75,7 @@ class RecordColumns(NamedTuple):
         kinds = [(self.valid, "b"), (self.payload_bytes, "i"), *(() if self.samples is None else ((self.samples, "i"),))]
         kinds += [pair for column in self.numbers for pair in zip((column.values, column.resolutions, column.below), "ffb", strict=True)]
         if any(array.shape != (count,) or array.dtype.kind != kind for array, kind in kinds):
-            raise TypeError(f"the columns are not each of {count} rows and of the type that tacholog.formats.kit.RecordColumns says")
+            raise TypeError(f"each column must have {count} rows and the type that tacholog.formats.kit.RecordColumns declares")
 
     def possible(self) -> NDArray[np.bool_]:
         """Return which records are valid and have possible sizes and numbers."""
@@ -342,7 +342,7 @@ def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int,
         lengths: the number of characters of each number.
         longest: the largest of these lengths.
         decimals: the number of digits after the dot; ``None`` if there is no dot.
-        blank: before the end of each number, this many characters are digits of the number or blanks.
+        blank: how many characters before the end of each number are safe to read: they are digits of the number, or blanks in front of the number.
     """
     import numpy as np
 

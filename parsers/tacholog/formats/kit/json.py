@@ -103,9 +103,13 @@ class JsonObject(NamedTuple):
 class JsonLine(NamedTuple):
     """The contents of one line of a document.
 
-    ``members`` are the values on the line by their paths, but not the values of kept objects. ``opened`` are the paths of the objects and lists that
-    begin on the line, ``closed`` the objects that end on it. ``damage`` describes the error in the line. ``lost`` are the kept objects that cannot be
-    completed. ``is_foreign`` is true if another program printed the line, so that it is no part of the document.
+    Attributes:
+        members: the values on the line, each with its path. Values in kept objects are left out.
+        opened: the paths of the objects and lists that begin on the line.
+        closed: the objects that end on the line.
+        damage: the error in the line; ``None`` if there is no error.
+        lost: the kept objects that cannot be completed.
+        is_foreign: true if the line is no part of the document, because another program printed the line.
     """
 
     members: list[tuple[str, JsonMember]]

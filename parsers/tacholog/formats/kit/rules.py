@@ -1,8 +1,8 @@
 """One declaration for a kind of line, used for one line and for many.
 
-A `LineRule` declares the form of such a line, which is a pattern with named groups. For each group, it declares the number of the record, its unit
-and its rounding. It also declares conditions on the numbers. Conditions and computed numbers are expressions with operators: the kit applies them to
-the numbers of a single line, and to arrays with the numbers of many lines.
+A `LineRule` declares the form of such a line as a pattern with named groups. For each group, it declares which metric and statistic the printed value
+belongs to, and the unit and the rounding of the value. It also declares conditions on the values. Conditions and computed numbers are expressions
+with operators. Therefore the kit can apply an expression to the values of a single line, and to arrays with the values of many lines.
 """
 
 from __future__ import annotations
@@ -186,9 +186,9 @@ class LineRule:
     """A kind of line.
 
     Args:
-        shapes: the patterns of such a line, with named groups: ASCII, and ``[ ]`` or ``[0-9]`` for blanks and digits. Lines with more or fewer
-            numbers need another shape. A number has at most 15 digits and no sign, and each repetition ends with ``+`` (``[0-9]{1,15}+``), so that no
-            log can make matching slow: the same pattern matches many lines in a row.
+        shapes: the patterns of such a line, with named groups. A pattern contains only ASCII characters. It uses ``[ ]`` for blanks and ``[0-9]`` for
+            digits. A line with more or fewer numbers needs a shape of its own. A number has at most 15 digits and no sign. Each repetition ends with
+            ``+``, as in ``[0-9]{1,15}+``. Without this ``+``, a log could make matching slow, because one match covers many lines in a row.
         fields: the numbers of the record. If a shape does not have the group of a field, the field is left out.
         record: a record with the values that all records share. If it has no definition, the definition depends on the log.
         checks: conditions on the numbers of a line.

@@ -59,7 +59,8 @@ class Tally:
     def add(self, line: Line, record: Record, *, stamp: float, whole: bool, lasted: float = 1.0, silent: float = 0.0) -> None:
         """Add an interval. ``whole`` is false if the run started or ended within it.
 
-        ``lasted`` is the length of the interval, in any unit. ``silent`` is the time before the interval in which nothing was received.
+        ``lasted`` is the length of the interval, in any unit. The interval can follow a time in which nothing was received. ``silent`` is the length
+        of this time, in the same unit as ``lasted``.
         """
         self._last, self.stamp = line, stamp
         if record.test != "latency" or (mean := record.number("latency", "mean")) is None or mean.value is not None:
@@ -134,7 +135,8 @@ class Tally:
                 value = float(self._sums[key] / self._weights[key])
             else:
                 continue
-            # A printed 0 was added as its upper bound, the unit of its last digit. If the mean is above this unit, it is not only a bound.
+            # A printed 0 may hide any value below the unit of the last digit, so this unit was added in place of the 0. If the mean is not above this
+            # unit, the mean is only an upper bound of the true mean.
             is_bound = key in self._below and resolution is not None and value <= resolution
             numbers.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution, bound="<" if is_bound else "="))
         return numbers
