@@ -82,11 +82,7 @@ class PrefixedLine(Line):
 
 
 class Cell(str):
-    """A printed value and its position in the log.
-
-    ``start`` and ``end`` are the positions on the line at which the value starts and ends. ``line`` is the number of this line, if the record spans
-    several lines.
-    """
+    """A printed value, from ``start`` to ``end`` on its line. ``line`` is the number of this line, if the record spans several lines."""
 
     __slots__ = ("end", "line", "start")
     start: int
