@@ -120,7 +120,7 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-def test_logs_are_compared_with_the_baseline_and_the_summary_of_the_job_equals_the_comment(workspace: Path) -> None:
+def test_comparison_with_the_baseline_is_written_to_the_comment_and_the_summary(workspace: Path) -> None:
     ran = run_action(workspace, {"logs": str(PAIRS / "new"), "baseline": str(PAIRS / "old")})
 
     assert ran.code == 0, ran.printed
@@ -209,7 +209,10 @@ TOOL = '#!/bin/sh\n[ "$1" = --version ] && echo perftest 0.3.0 || cat {log}\n'
 
 @pytest.fixture
 def campaign(workspace: Path) -> Path:
-    """The program of the campaign is in two folders. It is not called perftest, because the checkout may have a perftest."""
+    """Return the workspace with a campaign, and with a program for this campaign in each of two folders.
+
+    The program is not called perftest, because the checkout may have a perftest.
+    """
     for name in ("old", "new"):
         (workspace / name).mkdir()
         (workspace / name / "probe").write_text(TOOL.format(log=LOG))
@@ -356,7 +359,7 @@ def test_comment_is_posted_even_if_the_job_fails(commented: Commented) -> None:
     assert (ran.code, calls) == (3, [NEW_COMMENT]), ran.printed
 
 
-def test_page_about_ci_names_each_input_and_its_workflows_use_only_existing_inputs() -> None:
+def test_inputs_on_the_page_about_ci_are_the_inputs_of_the_action() -> None:
     page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
     workflows = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)]
     steps = [step for workflow in workflows for job in workflow["jobs"].values() for step in job["steps"]]

@@ -69,7 +69,7 @@ def room(name: str) -> int:
     return ROOMS.index(name.split(".")[1])
 
 
-def test_each_module_has_a_room() -> None:
+def test_each_module_is_in_a_listed_layer() -> None:
     assert {name.split(".")[1] for name in NAMES} == set(ROOMS)
 
 

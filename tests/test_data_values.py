@@ -121,7 +121,7 @@ def test_latency_of_ecal_equals_the_document(version: str, kilobytes: int, cells
 
 
 @pytest.mark.parametrize(("version", "kilobytes", "windows", "ubuntu"), ECAL_EARLY)
-def test_latency_of_early_versions_of_ecal_equals_the_document(version: str, kilobytes: int, windows: int, ubuntu: int, dataset: Dataset) -> None:
+def test_latency_of_early_ecal_equals_the_published_latency(version: str, kilobytes: int, windows: int, ubuntu: int, dataset: Dataset) -> None:
     for platform, cell in (("Win10 AMD64", windows), ("Ubuntu16 AMD64", ubuntu)):
         assert number(dataset, f"ecal/{version}", "latency", "mean", payload_bytes=kilobytes * 1024, participant=platform) == cell * 1000
 

@@ -49,7 +49,7 @@ def test_main_example_prints_the_plan_on_the_page_and_can_be_run(tmp_path: Path)
 
 
 @pytest.mark.parametrize("fragment", FRAGMENTS)
-def test_other_examples_are_valid_parts_of_a_campaign(fragment: str, tmp_path: Path) -> None:
+def test_each_short_example_is_a_valid_part_of_a_campaign(fragment: str, tmp_path: Path) -> None:
     path = tmp_path / "part.toml"
     path.write_text(HEAD + fragment + ("" if "[[runs]]" in fragment else RUN))
 

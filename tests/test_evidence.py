@@ -49,7 +49,7 @@ MAKERS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_entry_that_is_not_a_regular_file_of_the_folder_is_named_by_its_kind(place: Path, kind: str) -> None:
+def test_message_states_the_kind_of_an_entry_that_is_no_regular_file(place: Path, kind: str) -> None:
     make, said = MAKERS[kind]
     make(place / "some.log")
 
@@ -162,7 +162,7 @@ def test_manifest_and_other_files_beside_logs_are_refused_if_they_are_not_regula
 
 
 def add(data: Path, name: str, log: str) -> Path:
-    """The manifest of the run names a log that does not exist."""
+    """Add a run, and return the folder of this run. The manifest of the run names a log that does not exist."""
     folder = data / name
     folder.mkdir(parents=True)
     manifest = f'system = "S"\nstatus = "failed"\nreason = "it failed"\n[[logs]]\nfile = "{log}"\nsha256 = "{64 * "0"}"\n'

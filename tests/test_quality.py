@@ -128,7 +128,7 @@ def test_maximum_and_mean_are_marked_if_the_maximum_is_close_to_half_the_time_ou
     assert found == {"mean": ("timeout_artefact",), "max": ("timeout_artefact",)}
 
 
-def test_maximum_of_100_ms_of_another_tool_is_not_a_time_out() -> None:
+def test_time_out_of_one_tool_is_not_assumed_for_another_tool() -> None:
     assert marked(latency(max=100_057_000), Conditions(definition="perftest-rtt")) == {}
 
 

@@ -71,7 +71,7 @@ def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read_in_processes(folder: Path) -> tuple[list[float], list[list[str]], str]:
-    """Return the numbers and problems of the runs in a folder, and the other output."""
+    """Return the numbers and the problems of the runs in a folder, and the text on standard error."""
     (folder / "read.py").write_text(READ)
     done = subprocess.run([sys.executable, "read.py"], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -169,7 +169,7 @@ def test_several_processes_give_the_same_tables_as_one_process_and_put_each_run_
     assert (again.tally.read, again.tally.cached) == (0, 400)
 
 
-def test_large_log_gives_the_same_tables_if_another_process_reads_it_or_the_cache_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_a_large_log_do_not_depend_on_processes_or_on_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))
     sizes = [(number, FIRST * number) for number in range(1, 20_001)]
     lines = [LINE.replace("   32", f"{size:5d}").replace("664.2", f"{2594706 * size * 8 / 1e6:.1f}").format(received) for size, received in sizes]
@@ -325,7 +325,7 @@ def test_task_sent_while_the_cluster_is_given_up_gets_an_answer(tmp_path: Path, 
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("soon_given_up")
-def test_error_is_raised_if_a_result_is_lost_with_all_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_is_raised_if_all_workers_are_killed_before_the_answer_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     with cluster(tmp_path, monkeypatch) as running:
         pool = Cluster(running.address)
@@ -356,7 +356,7 @@ def test_cluster_without_workers_is_given_up_with_a_message(tmp_path: Path, monk
     assert [text.partition(": ")[2] for text in said] == ["the cluster had no workers for 30 seconds; the remaining logs are read on this machine"]
 
 
-def test_address_without_a_scheduler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_message_states_the_address_at_which_no_scheduler_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     monkeypatch.setattr("tacholog.store.pool._CONNECT_S", 1)
     runs(tmp_path / "data", 1)

@@ -1,5 +1,5 @@
-// The common part of all adapters: it creates a side, checks endpoints that are the name of the channel, and reports
-// the name and version of the library as facts.
+// Functions for several adapters. They create a publisher or a subscriber, check that each endpoint is the name of the
+// channel, and report the name and the version of the library as facts.
 #pragma once
 
 #include <memory>

@@ -89,7 +89,8 @@ struct ControlGroup {
 };
 
 /// The control group that limits the memory of this process. The file has lines of the form "number:controllers:path".
-/// Only one version can have the memory controller: if a hierarchy of version 1 has it, version 2 does not.
+/// The kernel has control groups of version 1 and of version 2, but only one version has the memory controller. So the
+/// group of version 2 is returned only if no group of version 1 has this controller.
 ControlGroup group_of_memory(const std::string& file_name) {
     ControlGroup found{"/sys/fs/cgroup", ""};
     std::ifstream file{file_name};

@@ -60,15 +60,15 @@ std::optional<std::uint64_t> available_memory_bytes(const std::string& root = ""
 /// The control group may be of version 1 or 2. Returns nothing if it has no limit.
 std::optional<std::uint64_t> memory_left_in_group(const std::string& folder);
 
-/// The mapped shared memory of a process, and its part in huge pages. Pages count only while they are in memory, not
-/// while they are paged out.
+/// The size of the shared memory that a process has mapped. Pages count only while they are in memory, not while they
+/// are paged out.
 struct SharedMemoryInUse {
     std::uint64_t bytes = 0;
-    std::uint64_t huge_page_bytes = 0;
+    std::uint64_t huge_page_bytes = 0;  ///< how many of these bytes are in huge pages
 };
 
-/// Returns nothing if this process has no shared memory, or if the kernel does not report all of it. `root` is the
-/// folder that contains /proc.
+/// Returns the shared memory that this process uses; nothing if this process has no shared memory, or if the kernel
+/// does not report all numbers. `root` is the folder that contains /proc.
 std::optional<SharedMemoryInUse> shared_memory_in_use(const std::string& root = "");
 
 /// "0,2-4" gives 0, 2, 3 and 4.

@@ -72,7 +72,8 @@ public:
         Patience patience{10'000};  ///< the time within which it must become ready
     };
 
-    /// Calls `is_ready` every few milliseconds, until it returns true.
+    /// Starts a program in this folder, and calls `is_ready` every few milliseconds until `is_ready` returns true.
+    /// Returns an error if the program ends first, or if it is not ready in time.
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order, const PrivateFolder& folder,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
 

@@ -1,5 +1,5 @@
 // Where the CPUs of the two sides are: whether they share a core, a cache or a NUMA node, and how long a cache line
-// takes from one to the other. Results over shared memory depend on it more than on the code.
+// takes from one CPU to the other. Results over shared memory depend more on the place of the CPUs than on the code.
 #pragma once
 
 #include <cstdint>

@@ -47,8 +47,8 @@ Placement choose_placement(const SideCpus& own, const std::vector<SideCpus>& all
     }
     Placement placement;
     placement.shared = measuring.size() < threads;
-    // The best choice is a CPU that no measuring thread may use. The second best is a set of CPUs that has more CPUs
-    // than measuring threads.
+    // The best choice is a CPU that no measuring thread may use. The second best is a group of CPUs with fewer
+    // measuring threads than CPUs, because at least one CPU of this group is free at any time.
     Cpus free = set_of(own.allowed);
     remove(free, measuring);
     if (free.empty() && measuring.size() > threads) {

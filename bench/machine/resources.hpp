@@ -45,7 +45,7 @@ class Usage {
 public:
     explicit Usage(UsageOf whose);
 
-    /// Fills all fields except the role and the case.
+    /// Returns the resources used so far. The role and the case are left empty.
     Resources so_far() const;
 
 private:

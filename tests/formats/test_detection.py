@@ -72,7 +72,7 @@ def test_message_names_a_format_if_the_log_contains_several_consecutive_words_of
 
 
 @pytest.mark.parametrize(("between", "quoted"), [("\t@ ", r"'Interval\t@ Transfer'"), (" " * 1000, "'Interval ... Transfer'")])
-def test_message_quotes_tabs_unchanged_and_shortens_long_sequences_of_blanks(between: str, quoted: str) -> None:
+def test_message_shortens_only_long_sequences_of_blanks_between_quoted_words(between: str, quoted: str) -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(f"[ ID] Interval{between}Transfer     Bandwidth\n")
 

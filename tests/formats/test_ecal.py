@@ -300,7 +300,7 @@ def test_negative_count_that_the_tool_printed_as_a_huge_number_is_impossible() -
     assert handed_over.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=None, marks=("impossible",), line=18)
 
 
-def test_each_second_of_perftool_is_an_interval_of_the_publisher_or_of_the_subscriber() -> None:
+def test_line_of_perftool_about_one_second_is_read_as_an_interval() -> None:
     sent, _, received, _ = read(LOGS / "perftool.log").records
 
     assert (sent.scope, sent.side, sent.number("messages_sent", "total")) == (

@@ -28,7 +28,7 @@ def test_each_line_of_a_counter_becomes_a_record_of_one_interval() -> None:
     )
 
 
-def test_summary_weights_each_line_by_its_duration_and_excludes_the_time_before_the_connection() -> None:
+def test_mean_rate_is_weighted_by_the_durations_after_the_connection() -> None:
     (record,) = of_scope(read(LOGS / "sub.log"), "summary")
     rate = record.number("message_rate", "mean")
 

@@ -104,7 +104,7 @@ ALLOWED = {
         # In a changed log, a result may get the name of a failed benchmark, or the number of iterations of an aggregate.
         extra_words=frozenset({("setting benchmark", "NoSubscriber"), ("samples", 5), ("samples", 6)}),
     ),
-    # A result has two lines, "Ping : msgSize=16 msgPerSec=500" and "round trip time (sec):...". Each may be from another result.
+    # A result has two lines, "Ping : msgSize=16 msgPerSec=500" and "round trip time (sec):...". In a changed log, these may be from two results.
     "hmbdc": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     "iceoryx2": APART,
     # "****** ICEORYX ********" states the transport of all rows after it.

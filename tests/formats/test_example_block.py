@@ -48,7 +48,7 @@ def test_a_block_that_lacks_a_line_or_its_end_is_broken() -> None:
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """The folder has the files that pip would install: the module on the page, its log and its tests."""
+    """Return a folder with the files that pip would install: the example module of the page, with its log and its tests."""
     information = tmp_path / "tacholog_blockbench-0.1.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-blockbench\nVersion: 0.1.0\n")

@@ -57,7 +57,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(package: Path, cwd: Path, *words: str) -> str:
-    """The Python program runs in ``cwd`` and can import the package."""
+    """Return the output of a Python program that runs in ``cwd`` and can import the package."""
     path = os.pathsep.join(part for part in (str(package), os.environ.get("PYTHONPATH", "")) if part)
     environment = os.environ | {"PYTHONPATH": path, "COLUMNS": "200"}
     done = subprocess.run(

@@ -73,7 +73,7 @@ def test_table_has_mean_deviation_minimum_and_maximum() -> None:
     assert "p99" not in stated  # None of the 20 values lies beyond the 99th percentile.
 
 
-def test_number_of_samples_is_the_total_count_below_the_table() -> None:
+def test_number_of_samples_is_read_from_the_total_count_below_the_table() -> None:
     (record,) = read_text(TABLE, "hdrhistogram:us").records
 
     assert (record.samples, record.payload_bytes, record.conditions.basis) == (20, None, None)

@@ -87,7 +87,7 @@ def test_binary_line_is_reported_and_affects_at_most_the_result_around_the_line(
 
 @pytest.mark.parametrize("stranger", LONG)
 @pytest.mark.parametrize("name", FIRST)
-def test_line_of_ten_megabytes_is_reported_and_affects_at_most_the_result_around_the_line(name: str, stranger: str) -> None:
+def test_line_of_ten_megabytes_is_reported_and_affects_at_most_one_result(name: str, stranger: str) -> None:
     assert_line_affects_only_the_result_around_it(LONG[stranger], FIRST[name], name)
 
 

@@ -13,7 +13,7 @@ from tacholog.schema.records import Number, Record
 LOGS = Path(__file__).parent / "iceoryx2"
 
 
-def test_each_line_becomes_a_record_with_the_mean_half_round_trip_of_one_kind_of_service() -> None:
+def test_each_line_is_read_as_a_mean_half_round_trip() -> None:
     first = read(LOGS / "0.9.3-publish-subscribe.log").records[0]
 
     assert first == Record(

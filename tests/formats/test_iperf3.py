@@ -747,7 +747,7 @@ def test_lines_that_begin_with_a_time_are_read_and_shown_unchanged() -> None:
 
 
 @pytest.mark.parametrize(("stamp", "time"), [("2026-11-23T01:37:45+0000", "2026-11-23T01:37:45+00:00"), ("2026-99-23T01:37:45Z", None)])
-def test_time_before_each_line_is_read_as_start_time_only_if_it_is_an_iso_time(stamp: str, time: str | None, tmp_path: Path) -> None:
+def test_start_time_is_read_from_the_prefix_of_lines_only_in_iso_form(stamp: str, time: str | None, tmp_path: Path) -> None:
     path = tmp_path / "own.log"
     path.write_text(re.sub(r"Mon Nov 23 01:37:4[0-9] 2026", stamp, (LOGS / "tcp-timestamps.log").read_text()))
     log = read(path)
@@ -884,7 +884,7 @@ def without_arrivals(text: str) -> str:
     return json.dumps(document, indent="\t")
 
 
-def test_json_of_a_run_in_which_no_message_arrived_has_lost_all_messages() -> None:
+def test_all_messages_are_lost_in_the_json_of_a_run_if_no_message_arrived() -> None:
     text = without_arrivals((LOGS / "udp.json").read_text(encoding="utf-8"))
     by_definition = {record.conditions.definition: values_of(record) for record in summaries(read_text(text))}
     assert by_definition["iperf3-sent"]["messages_sent", "total"] == 133892
@@ -964,7 +964,7 @@ def test_debug_output_is_recognised_as_chatter_and_does_not_change_the_status_of
     assert (log.account.facts.status, log.broken, log.unknown) == ("ok", [], [])
 
 
-def test_line_about_the_block_size_is_chatter_even_before_verbose_udp_output() -> None:
+def test_line_about_the_udp_block_size_is_chatter() -> None:
     text = "Setting UDP block size to 32768\n" + (LOGS / "udp.log").read_text(encoding="utf-8")
 
     log = read_text(text, "iperf3")

@@ -109,7 +109,7 @@ def test_row_of_a_consumer_states_the_start_time_of_the_run() -> None:
     assert read(LOGS / "consumer-3.5.log").facts.start_time == "2023-02-07T17:53:25.127"
 
 
-def test_rates_that_exclude_the_rebalance_are_impossible_if_the_rebalance_time_counts_from_1970() -> None:
+def test_fetch_rates_are_impossible_if_the_rebalance_time_is_measured_from_1970() -> None:
     whole, fetched = read(LOGS / "consumer-2.3-rebalance.log").records
 
     assert values(whole)["message_rate", "mean"] == 189.2721
@@ -132,14 +132,14 @@ def test_run_of_a_consumer_that_timed_out_is_failed_and_its_rate_is_exactly_zero
     assert (rate.value, rate.bound) == (0, "=")
 
 
-def test_row_of_versions_before_2_0_is_read_with_decimal_commas_and_without_a_rebalance() -> None:
+def test_row_with_decimal_commas_and_without_rebalance_columns_is_read() -> None:
     (row,) = read(LOGS / "consumer-1-made-by-hand.log").records
 
     assert values(row)["message_rate", "mean"] == 1764602.0822
     assert values(row)["messages_received", "total"] == 10000000
 
 
-def test_end_to_end_latency_has_the_basis_one_way_and_the_load_mode_closed() -> None:
+def test_end_to_end_latency_is_a_one_way_latency_in_a_closed_loop() -> None:
     (record,) = read(LOGS / "end-to-end-comma.log").records
 
     assert values(record) == {("latency", "mean"): 1499800, ("latency", "p50"): 1e6, ("latency", "p99"): 6e6, ("latency", "p99.9"): 18e6}
@@ -229,7 +229,7 @@ def test_logs_with_decimal_commas_give_the_printed_numbers() -> None:
     assert (values(end_to_end[0])["latency", "mean"], end_to_end[0].conditions.acks) == (1941700, "1")
 
 
-def test_run_of_a_consumer_of_version_4_3_that_timed_out_is_failed() -> None:
+def test_run_is_failed_if_a_consumer_of_version_4_3_timed_out() -> None:
     assert read(LOGS / "4.3-consumer-timeout.log").facts.status == "failed"
 
 

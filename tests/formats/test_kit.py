@@ -39,7 +39,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(FORMATS)))
-def test_format_imports_only_the_kit_and_its_own_package(path: Path) -> None:
+def test_module_of_a_format_imports_only_the_kit_and_modules_of_this_format(path: Path) -> None:
     own_package = f"tacholog.formats.{path.relative_to(FORMATS).parts[0].removesuffix('.py')}"
 
     assert [name for name in imported(path) if name != "tacholog.formats.kit" and not f"{name}.".startswith(f"{own_package}.")] == []
@@ -58,7 +58,7 @@ def test_shared_code_of_the_formats_contains_no_name_of_a_tool() -> None:
 
 
 def code_of(path: Path) -> str:
-    """Leave out docstrings and comments, because these may contain examples."""
+    """Return the code of a file without docstrings and comments, because these may contain examples."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:

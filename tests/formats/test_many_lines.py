@@ -52,7 +52,7 @@ def columns(count: int = 5, value: float = 7.0, size: int = 64) -> RecordColumns
     return RecordColumns(np.ones(count, dtype=np.bool_), np.full(count, size), None, numbers)
 
 
-def test_line_numbers_and_texts_and_values_of_lines_read_in_bulk_are_right() -> None:
+def test_lines_read_in_bulk_equal_the_lines_of_the_log() -> None:
     part = five_lines(101).part(1, -1)
 
     assert (part.number, part.count) == (102, 3)
@@ -181,7 +181,7 @@ def test_bins_equal_a_tuple_with_the_same_numbers() -> None:
     ("head", "found"),
     [("alpha 1\n", True), ("beta\nalpha 1", True), ("an alpha 1", False), ("beta\r\nalpha 1\r\n", True), ("alpha x", False), ("", False)],
 )
-def test_line_start_is_found_only_at_the_start_of_a_line(head: str, found: bool) -> None:
+def test_pattern_of_a_line_start_matches_only_at_the_start_of_a_line(head: str, found: bool) -> None:
     assert LineStart(r"alpha \d\r?$").is_in(head) == found
 
 

@@ -168,7 +168,7 @@ def test_log_of_keyed_messages_states_how_many_instances_exist_and_how_many_were
     assert "instances_heard" in {number.key for number in large.numbers}
 
 
-def test_condition_keyed_is_unknown_if_the_log_states_nothing_about_instances() -> None:
+def test_use_of_keys_is_unknown_if_the_log_states_nothing_about_instances() -> None:
     conditions = read(LOGS / "throughput-udp.log").account.facts.conditions
 
     assert (conditions.keyed, conditions.instances) == (None, None)

@@ -46,7 +46,7 @@ def test_unit_mb_of_old_versions_is_a_mebibyte() -> None:
     assert goodput.resolution == pytest.approx(0.01 * MEBIBYTE)
 
 
-def test_clients_are_read_from_lines_after_their_sum_in_old_versions_of_the_tool() -> None:
+def test_lines_of_clients_are_read_if_the_line_of_the_sum_comes_first() -> None:
     records = logged("0.1-five-to-five.log")
 
     assert [(record.participant, record.numbers[0].metric, record.numbers[0].statistic, record.numbers[0].value) for record in records[::5]] == [
@@ -59,7 +59,7 @@ def test_clients_are_read_from_lines_after_their_sum_in_old_versions_of_the_tool
     assert {(record.conditions.publishers, record.conditions.subscribers) for record in records} == {(5, 5)}
 
 
-def test_clients_are_read_from_lines_before_their_sum_in_new_versions_of_the_tool() -> None:
+def test_lines_of_clients_are_read_if_the_line_of_the_sum_comes_last() -> None:
     records = logged("0.2-subscribers.log")
 
     assert [(record.participant, record.numbers[0].statistic, record.numbers[0].value) for record in records] == [
@@ -151,7 +151,7 @@ def test_line_with_the_times_of_all_clients_becomes_a_separate_record() -> None:
     assert (calls.participant, calls.samples, values(calls)["send_call", "p99"]) == ("all", 100000, 2270)
 
 
-def test_csv_file_of_a_requester_counts_only_requests_and_its_message_size_is_computed() -> None:
+def test_answers_are_not_counted_in_the_csv_file_of_a_requester() -> None:
     (record,) = logged("0.4-requester.csv")  # MsgCount is 10000: 5000 requests and 5000 answers.
 
     assert (record.payload_bytes, record.samples) == (64, 5000)

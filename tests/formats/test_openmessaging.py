@@ -119,7 +119,7 @@ def test_rate_is_marked_as_not_sustained_if_the_backlog_grows_too_much() -> None
     assert not any("not_sustained" in number.marks for number in summary("kafka-2026.json", "omb-rates").numbers)
 
 
-def test_json_states_the_driver_and_how_many_topics_partitions_and_publishers_exist() -> None:
+def test_driver_and_conditions_are_read_from_the_json() -> None:
     facts = read(LOGS / "behind-made-by-hand.json").facts
 
     assert facts.system == "Pulsar"

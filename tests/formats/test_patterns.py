@@ -82,12 +82,12 @@ def texts_of(item: Any) -> Text:
 
 
 def fits(sequence: Any, within: Text) -> bool:
-    """Return whether a sequence can match the empty text, or a text that has only these characters."""
+    """Return whether a sequence can match the empty text, or a text whose characters are all in ``within``."""
     return all(item_fits(item, within) for item in sequence)
 
 
 def item_fits(item: Any, within: Text) -> bool:
-    """Return whether an item can match the empty text, or a text that has only these characters."""
+    """Return whether an item can match the empty text, or a text whose characters are all in ``within``."""
     kind, value = item
     if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
         return value[0] == 0 or fits(value[2], within)
@@ -108,7 +108,7 @@ def is_long(item: Any) -> bool:
 
 
 def chains(sequence: Any) -> Iterator[list[Any]]:
-    """Yield one list: the items of a sequence. The items of a group without branches replace the group."""
+    """Yield one list with all items of a sequence. Each group without branches is replaced by the items of this group."""
     flat: list[Any] = []
     for item in sequence:
         kind, value = item

@@ -145,7 +145,7 @@ def test_real_log_with_a_prefix_is_read(name: str, words: str, start_time: str |
         ("2024-99-14T09:12:01Z", None),
     ],
 )
-def test_time_before_a_line_is_the_time_of_the_line(stamp: str, time: str | None) -> None:
+def test_time_of_a_line_is_read_from_the_prefix_of_this_line(stamp: str, time: str | None) -> None:
     text = LogText(io.BytesIO(f"{stamp} {LINE}\n".encode()))
 
     assert [(line.text, line.time) for line in text.lines()] == [(LINE, time)]

@@ -340,7 +340,7 @@ def test_blank_before_the_name_of_a_test_changes_nothing() -> None:
     assert len(log.unknown) == 1
 
 
-def test_run_in_which_the_tool_rejects_the_name_of_a_test_is_failed() -> None:
+def test_run_is_failed_if_the_tool_rejects_the_name_of_a_test() -> None:
     log = read_text("tcp_lat:\n    latency  =  6.67 us\nxrc_bw: bad test; try: qperf --help tests\n")
 
     assert (log.account.facts.status, log.account.facts.reason) == ("failed", "xrc_bw: bad test; try: qperf --help tests")

@@ -14,7 +14,7 @@ from tacholog.schema.records import Number, Record
 LOGS = Path(__file__).parent / "rdma_perftest"
 
 
-def test_row_of_a_write_is_half_a_round_trip() -> None:
+def test_latency_of_a_write_is_half_a_round_trip() -> None:
     (record,) = read(LOGS / "write-lat.log").records
 
     assert {number.statistic: (number.value, number.resolution) for number in record.numbers} == {

@@ -112,7 +112,7 @@ def test_load_mode_of_perftest_lite_is_not_guessed_from_a_truncated_line(said: s
     assert {record.conditions.load_mode for record in read_text(text, "rti").records} == {mode}
 
 
-def test_type_is_custom_or_dynamic_or_both_as_the_banner_states() -> None:
+def test_custom_and_dynamic_types_are_read_from_the_banner() -> None:
     banner = "RTI Perftest 3.0.0 (RTI Connext DDS 6.0.0)\n\n{custom}Perftest Configuration:\n\tKeyed: No\n\tDynamic Data: {dynamic}\n\n"
     summary = "Length:   464  Packets:  8146078  Packets/s(ave):  135770  Mbps(ave):   504.0  Lost:     0 (0.00%)\n"
     custom = "Custom Type provided: 'Test'\n\n"

@@ -526,7 +526,7 @@ def test_processor_time_is_read_if_its_header_has_a_percent_sign_without_bracket
     assert len(others) == 2
 
 
-def test_doubled_percent_signs_in_the_headers_of_the_web_page_of_c_sharp_are_read() -> None:
+def test_web_page_about_c_sharp_is_read_despite_doubled_percent_signs_in_headers() -> None:
     log = read(LOGS / "page-csharp.txt")
 
     assert [(record.payload_bytes, values(record)["p90"], values(record)["p99.9999"]) for record in log.records] == [

@@ -48,7 +48,7 @@ def test_micro_sign_that_versions_from_4_0_on_print_is_read() -> None:
     assert values(read(LOGS / "printer-4.3-legacy-pub.log").records[2])["mean"] == 28_000
 
 
-def test_time_of_serialisation_has_the_message_size_of_the_summary_before_it() -> None:
+def test_message_size_of_a_serialisation_time_is_read_from_the_previous_summary() -> None:
     latency, cost = read(LOGS / "3.0.1-latency-pub.log").records
 
     assert latency.payload_bytes == cost.payload_bytes == 64
@@ -112,7 +112,7 @@ def test_share_of_loss_is_read_in_each_spelling(text: str) -> None:
     assert values(read_text(line, "rti").records[0], "loss") == {"total": 0}
 
 
-def test_interval_with_a_larger_minimum_than_the_interval_before_is_broken() -> None:
+def test_interval_is_broken_if_the_minimum_is_larger_than_in_the_previous_interval() -> None:
     """Such an interval is of another message size, and the header with this size is lost."""
     log = read_text(HEAD.format(64) + ANSWER.format(20, 18, 25) + ANSWER.format(40, 38, 45) + ANSWER.format(40, 38, 45), "rti")
 

@@ -270,5 +270,5 @@ def test_terminal_reset_sequence_is_removed_at_the_start_or_end_of_a_word_but_no
 
 
 @pytest.mark.parametrize("line", ["|  \x1b  27  |", "|  \x1b27  |", "rate:\x1b/5.2", "(\x1b-0.5)", "\x1b75.3", "un\x1bit"])
-def test_escape_character_that_starts_no_control_sequence_removes_no_other_character(line: str) -> None:
+def test_line_is_unchanged_if_an_escape_character_begins_no_control_sequence(line: str) -> None:
     assert quoted(f"{line}\n") == [line]

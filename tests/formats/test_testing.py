@@ -110,7 +110,7 @@ def test_records_of_resources_need_no_declaration_of_their_conditions() -> None:
     assert faults_of_states({}, results) == []
 
 
-def test_message_names_an_undeclared_definition_once_with_its_first_line() -> None:
+def test_definition_that_the_format_does_not_declare_is_reported_only_once() -> None:
     results = results_of("qperf", LATENCIES)
 
     assert faults_of_definitions({"qperf-latency"}, results) == []

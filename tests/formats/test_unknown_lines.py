@@ -39,7 +39,7 @@ def numbers(log: Log) -> list[tuple[object, ...]]:
 
 
 def read_changed(text: str, name: str | None, folder: Path) -> Log:
-    """Bytes that are not UTF-8 stay unchanged."""
+    """Write a changed log, and return what is read from this log. Bytes that are not UTF-8 stay unchanged."""
     (folder / "changed.log").write_bytes(text.encode("utf-8", "surrogateescape"))
     return read(folder / "changed.log", name)
 
@@ -82,8 +82,9 @@ def test_blanks_at_line_ends_change_no_number(name: str, path: Path, change: str
     assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
 
 
+# In these formats, a blank line does not end a result.
 @pytest.mark.parametrize(("name", "path"), [sample for sample in SAMPLES if sample.values[0] in ("ddsperf", "iceperf", "sockperf")])
-def test_additional_blank_lines_change_no_number_in_formats_whose_results_do_not_end_at_blank_lines(name: str, path: Path, tmp_path: Path) -> None:
+def test_numbers_stay_unchanged_if_the_log_has_additional_blank_lines(name: str, path: Path, tmp_path: Path) -> None:
     log = read_changed(text_of(path).replace("\n", "\n\n"), None, tmp_path)
 
     assert (log.format, numbers(log)) == (name, numbers(read(path, name)))

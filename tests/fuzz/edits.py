@@ -58,7 +58,7 @@ class Root:
         return self._numbers
 
     def free(self) -> Path:
-        """The path may be near other runs, or have the name of a page or of a person."""
+        """Return an unused path for a run. The path may be near other runs, or have the name of a page or of a person."""
         above = self.dice.choice(["a", "b", "rti", "own/x", "Z", "deep/er/x"])
         return self.data / above / f"{self.dice.choice(['r', 'run', 'R', 'index', 'zoe', ''])}{self.number()}"
 
@@ -371,7 +371,7 @@ def _rewrite(root: Root, log: Path, content: bytes) -> str:
 
 
 def _stated(run: Path) -> dict[str, Any]:
-    """Return an empty manifest if an edit has broken the file."""
+    """Return the manifest of a run; an empty manifest if an edit has broken the file."""
     try:
         return read_toml(run / "run.toml", dict[str, Any])
     except UnreadableInput:

@@ -72,7 +72,10 @@ class Side(NamedTuple):
         return self.folder / ".site-build"
 
     def run(self, root: Root, *words: str | Path, writes: Path, ahead_s: int = 0) -> Outcome:
-        """The clock of the command is ``ahead_s`` seconds ahead, because new files would always be read again."""
+        """Run a command with a clock that is ``ahead_s`` seconds ahead, and return the outcome.
+
+        With the right clock, the command would always read new files again, and never use the cache for them.
+        """
         variables = {VARIABLE: str(self.cache), "TACHOLOG_PLOTLY": "full", CLOCK_AHEAD_S: str(ahead_s)} | root.key
         done = run_tacholog_text(*words, cwd=root.folder, environment=variables)
         printed = (done.stdout + done.stderr).replace(str(self.folder), "SIDE")
@@ -149,9 +152,9 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 
 def _damage(side: Side, dice: random.Random) -> str:
-    """Cut a file that the next build may use, change a bit of it, or delete it.
+    """Damage a random file that the next build may use, and return a description of the damage.
 
-    Files of the site are not deleted: without the file that marks the site as Tacholog's, the next build refuses the folder.
+    Files of the site are not deleted. One of these files marks the site as Tacholog's, and the next build refuses a folder without this file.
     """
     folder = dice.choice([side.cache, side.site, side.work])
     files = sorted(path for path in folder.rglob("*") if path.is_file())

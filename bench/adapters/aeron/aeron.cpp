@@ -336,7 +336,8 @@ Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
     return MediaDriver::start(TACHOLOG_AERON_DRIVER, driver_options(plan.settings));
 }
 
-/// The driver would get smaller socket buffers than requested, and then reject the window.
+/// Returns an error if the window is larger than the largest socket buffer that the kernel allows. With such a window,
+/// the driver would get smaller socket buffers than it requests, and would therefore reject the window.
 Result<void> ready_udp(const RunPlan& plan) {
     for (const std::string limit : {"rmem_max", "wmem_max"}) {
         std::ifstream file{"/proc/sys/net/core/" + limit};

@@ -35,8 +35,8 @@ Result<void> until_done(const std::string& operation, Poll&& poll) {
     }
 }
 
-/// The connection of this process to the media driver, shared by all ends. The library starts a thread that keeps it
-/// alive.
+/// The connection to the media driver. All publishers and subscribers of this process share this connection. The
+/// library starts a thread that keeps the connection alive.
 class Client {
 public:
     static Result<std::shared_ptr<Client>> of(const std::string& folder) {
@@ -66,7 +66,8 @@ private:
         const std::string operation = "join the media driver at " + folder_;
         if (::aeron_context_init(&context_) != 0) return aeron_error(operation);
         ::aeron_context_set_dir(context_, folder_.c_str());
-        // The library's default handler would end the process. Errors are reported by the calls that fail.
+        // This handler ignores errors, because the calls that fail also report them. The library's default handler
+        // would end the process.
         ::aeron_context_set_error_handler(context_, [](void*, int, const char*) {}, nullptr);
         if (::aeron_init(&client_, context_) != 0 || ::aeron_start(client_) != 0) return aeron_error(operation);
         return {};

@@ -57,7 +57,7 @@ public:
         if (domain_ > 0) ::dds_delete(domain_);
     }
 
-    /// `more` is added to the configuration of the domain.
+    /// Creates the domain, the participant and the topic. The text `more` is added to the configuration of the domain.
     Result<void> open(const Topic& topic, const dds_topic_descriptor_t& type, const std::string& more) {
         static std::atomic<dds_domainid_t> opened{0};
         constexpr dds_domainid_t domains = 230;

@@ -43,8 +43,8 @@ using eprosima::fastrtps::types::ReturnCode_t;
 
 enum class Over { shm, udp };
 
-/// Accepts two words. If the setting listed them as its values instead, the tests over all transports would use both.
-/// But the transport guarantees less with the second word than these tests need.
+/// Returns an error if the value is neither of the two words. The setting does not list the words in `values`, because
+/// the tests over all transports use each listed value. These tests need more than the second word guarantees.
 template <const char* first, const char* second>
 Result<void> one_of_two(std::string_view value) {
     if (value == first || value == second) return {};

@@ -1,10 +1,10 @@
 // MQTT through Eclipse Mosquitto: the library libmosquitto on both sides, and the broker mosquitto, which the run
 // starts and ends. Each message is sent over TCP twice: to the broker, and from there to the subscribers.
 //
-// It is best effort with either quality of service. Messages that arrive are complete and in order. For a slow
-// subscriber, the broker silently drops messages; with qos 1, only after `max_queued_messages` (1000) are waiting.
-// Dropped messages are counted as lost. qos 2 is rejected: it makes progress only while the publisher reads its
-// connection, which would have to happen between messages too.
+// The transport is best effort with either quality of service. Messages that arrive are complete and in order. For a
+// slow subscriber, the broker silently drops messages. With qos 1, the broker drops messages only after
+// `max_queued_messages` (1000) are waiting. Dropped messages are counted as lost. The adapter rejects qos 2, because
+// the publisher would have to read from its connection between messages.
 // Both sides call the library from their own threads (mosquitto_loop_read, mosquitto_loop_write), not from a thread of
 // the library, so that they can poll as well as sleep. A message is written into our buffer and copied by the library.
 // It is copied into the kernel and out of it twice. The subscriber copies it once more, because the library lends it
@@ -137,7 +137,7 @@ public:
         return code == 0 ? Result<void>{} : mqtt_error(operation, code);
     }
 
-    /// Returns not_yet if the attempt neither succeeds nor fails within `patience`.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`.
     template <typename Attempt>
     Result<Done> wait(Patience patience, Attempt&& attempt) {
         return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
@@ -285,7 +285,7 @@ public:
         return {};
     }
 
-    /// Both sides use the name of the channel at the broker.
+    /// Returns the name of the channel, by which both sides find each other at the broker.
     std::string endpoint() const override { return channel_; }
 
     /// The broker has confirmed the subscription, so every message that is published from now on arrives.

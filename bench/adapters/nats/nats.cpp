@@ -150,7 +150,7 @@ public:
         if (joined_) connection_.leave(subjects_.each.front());
     }
 
-    /// Also subscribes to the messages of subscribers that leave.
+    /// Connects to the broker, and subscribes to the message that a subscriber sends when it leaves.
     Result<void> join(const Topic& topic) {
         if (auto done = connection_.connect(topic); !done) return done;
         if (auto done = connection_.subscribe(topic, subjects_.left); !done) return done;
@@ -212,7 +212,7 @@ public:
         return {};
     }
 
-    /// Both sides use the name of the channel at the broker.
+    /// Returns the name of the channel, by which both sides find each other at the broker.
     std::string endpoint() const override { return channel_; }
 
     /// The broker has confirmed the subscription, so every message that is published from now on arrives.

@@ -226,8 +226,9 @@ Result<std::unique_ptr<Publisher>> dialled(const Topic& topic, const Endpoints& 
 
 constexpr std::string_view ipc = "abstract://";  // an abstract Unix socket, which leaves no file behind
 
-/// The endpoint must be the name that perftest has given to a subscriber's end on this host. Dialling fails immediately
-/// if nobody listens there, because connecting on one host takes no time.
+/// Returns the URL of a subscriber on this host. The endpoint must be the name that perftest has given to this
+/// subscriber. Dialling waits for the connection, because connecting on one host takes no time. So dialling fails
+/// immediately if nobody listens at this URL.
 Result<Called> called_by_name(std::string_view endpoint, const Topic&) {
     const bool is_name = std::ranges::all_of(endpoint, [](char letter) {
         return letter == '-' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z');

@@ -103,8 +103,8 @@ private:
     static constexpr Nanoseconds one_ms = 1'000'000;
     static constexpr int longest_sleep_ms = 50;
 
-    /// Returns the flag for an attempt that blocks for at most this time. The library counts in whole milliseconds. For
-    /// shorter times, this function sleeps in short naps itself.
+    /// Returns the flags for a call of the library that blocks for at most this time. The library counts in whole
+    /// milliseconds. For less than a millisecond, this function itself takes a nap, and the call does not block.
     int sleeps_in_the_call(const char* timeout_option, Nanoseconds left_ns) {
         constexpr Nanoseconds nap_ns = 50'000;
         if (left_ns < one_ms) {

@@ -102,7 +102,7 @@ public:
         return Reply{static_cast<redisReply*>(reply)};
     }
 
-    /// Returns not_yet if the attempt neither succeeds nor fails within `patience`.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`.
     template <typename Attempt>
     Result<Done> wait(Patience patience, Attempt&& attempt) {
         return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
@@ -250,7 +250,7 @@ public:
         return Error{"subscribe to " + topic.channel + ": no answer"};
     }
 
-    /// Both sides use the name of the channel at the broker.
+    /// Returns the name of the channel, by which both sides find each other at the broker.
     std::string endpoint() const override { return topic_.channel; }
 
     /// The broker has confirmed the subscription, so every message that is published from now on arrives.

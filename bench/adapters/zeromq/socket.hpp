@@ -73,7 +73,7 @@ public:
     void* get() const { return socket_; }
     void set(int option, int value) const { ::zmq_setsockopt(socket_, option, &value, sizeof value); }
 
-    /// Returns not_yet if the attempt neither succeeds nor fails within `patience`.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`.
     template <typename Attempt>
     Result<Done> wait(short event, Patience patience, Attempt&& attempt) const {
         return try_for(patience, waiting_, attempt, [this, event](Nanoseconds time_ns) { sleep(event, time_ns); });
@@ -96,7 +96,7 @@ private:
     Waiting waiting_;
 };
 
-/// A message of the library, which the destructor closes.
+/// A message of the library. The destructor closes the message.
 class Message {
 public:
     Message() { ::zmq_msg_init(&message_); }

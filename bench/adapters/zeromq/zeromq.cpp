@@ -69,8 +69,8 @@ public:
           channel_(topic.channel),
           subscribes_(!is_push_pull(topic)),
           socket_(topic, subscribes_ ? ZMQ_XPUB : ZMQ_PUSH) {
-        // Otherwise the library would queue messages for subscribers that are gone, and would not report that they
-        // left.
+        // Queues messages only for subscribers that are connected. By default, the library would also queue messages
+        // for subscribers that have left, and would not report that they left.
         socket_.set(ZMQ_IMMEDIATE, 1);
         // Never reconnects: a later listener at this address belongs to another run.
         socket_.set(ZMQ_RECONNECT_IVL, -1);

@@ -1,4 +1,4 @@
-"""A preview of a campaign, before it is started: its variants, its programs, and the gaps of its conditions. Nothing is run or written."""
+"""A preview of a campaign: its variants, its programs, and the conditions that nothing will state. No run is started, and nothing is written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ProgramOnHost(NamedTuple):
         host: the name of its host, if the host is reached over ssh; ``None`` for this machine.
         path: its file; ``None`` if the file was not found, or if its host is reached over ssh.
         checksum: the SHA-256 of the file.
-        measured: the position of the program in its command, the wrappers before it, and the reason if it is not known.
+        measured: where the program is in its command. If this is unknown, ``measured.doubt`` states the reason.
     """
 
     name: str

@@ -202,7 +202,7 @@ def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
 
 
 def _band_of_row(sessions: Sequence[Calibration]) -> Band:
-    """See docs/significance.md for the formulas."""
+    """Return the band of a row from the sessions of this row. The formulas are in docs/significance.md."""
     from tacholog.compare.statistics import student_t_quantile  # This import loads NumPy, which `tacholog check` does not need.
 
     count, runs = len(sessions), sum(entry.runs for entry in sessions)

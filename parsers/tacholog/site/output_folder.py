@@ -23,7 +23,7 @@ def claim(site: Path, roots: Sequence[Path]) -> None:
     """Mark a folder as the output of `tacholog report`.
 
     Raises:
-        UnreadableInput: the folder contains other files, or the data.
+        UnreadableInput: the folder contains files that Tacholog did not create, or the data of the site.
     """
     for root in roots:
         if site.resolve() in (root.resolve(), *root.resolve().parents):

@@ -142,7 +142,7 @@ def _result_page(view: View, page: ResultPage, group: PageGroup) -> SitePage:
 
 
 def _search_phrases(view: View, page: ResultPage) -> Iterator[str]:
-    """Readers search for these words, but the page does not contain them."""
+    """Yield the phrases for which readers search, but which the page does not contain."""
     if any(_SHARED_MEMORY.search(part.transport) for part in page.parts):
         yield "shared memory"
     if any(conditions.data_path == "zero-copy" for conditions in conditions_among(view.results)):

@@ -1,4 +1,4 @@
-"""The questions of a site, from ``site.toml`` or else chosen by the data, each with its answer and its page."""
+"""The questions of a site, each with its answer and its page. If ``site.toml`` states no questions, a rule chooses them from the data."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _asked(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
         except TachologError as error:
             if of_owner:
                 raise UnreadableInput(f"questions[{number}]: {error}") from error
-            # A rule chose this question by counting results, so it may have no answer. Other pages have the numbers.
+            # A question that a rule chose from the number of results may have no answer. It is left out, because other pages show the results.
     return asked
 
 

@@ -104,7 +104,7 @@ class Cache:
             self._write(functools.partial(_insert, kind, rows))
 
     def sizes(self) -> dict[Kind, Size]:
-        """Return the number and the size of the values of each kind. The size of the kind ``RUN`` includes the parts."""
+        """Return how many values of each kind are stored, and how many bytes they take. For the kind ``RUN``, the bytes of the parts are included."""
         sizes = self._ask(lambda connection: {kind: _size(kind, connection) for kind in Kind}) or {}
         if Kind.RUN in sizes and self.parts:
             of_parts = sum(path.stat().st_size for path in self.parts.glob("*.parquet"))
@@ -351,7 +351,7 @@ def _batches(keys: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def key_of(*parts: str | bytes) -> bytes:
-    """Return the key of a value: the SHA-256 of all parts that determine the value, each with its length."""
+    """Return the key of a value: the SHA-256 of all parts that determine the value. The length of each part is hashed too."""
     contents = [part.encode() if isinstance(part, str) else part for part in parts]
     return hashlib.sha256(b"".join([piece for content in contents for piece in (len(content).to_bytes(8, "little"), content)])).digest()
 

@@ -20,7 +20,7 @@ class Complaints(msgspec.Struct, frozen=True):
     Attributes:
         unread: problems of runs, logs, hosts and folders that could not be read, or that differ from their manifest.
         others: problems of single lines, and of files that no manifest lists.
-        altered: the number of problems in ``unread`` about logs that were read, but differ from their manifest.
+        altered: the number of problems in ``unread`` that are about logs that differ from their manifest.
     """
 
     unread: tuple[str, ...] = ()

@@ -237,7 +237,7 @@ class Contents(NamedTuple):
     Attributes:
         runs: the number of runs of each part.
         columns: the columns that at least one part has.
-        words: the words of each column of words.
+        words: for each column of words, the different words in this column.
         everywhere: the columns that contain the same word in all rows of all parts, each with this word.
     """
 

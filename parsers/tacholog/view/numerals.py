@@ -49,13 +49,14 @@ _STEPS = {
 }
 
 
-# The script of the comparison page (tacholog-numerals.js) rounds in the same steps. A test checks that both return the same text.
+# The script of the comparison page (tacholog-numerals.js) rounds in the same steps as this module. A test checks that the script and this module
+# return the same text.
 _AS_PRINTED = Context(prec=_ALL_DIGITS, rounding=ROUND_HALF_UP)
 _ANY = Context(prec=700)  # enough for all digits of any float
 
 
 def unit_shown(unit: str) -> Unit:
-    """Return the unit on pages for a unit of the schema. A unit without a sign of its own keeps its name (calls/s)."""
+    """Return the unit that pages show in place of a unit of the schema. A unit without a sign of its own keeps its name (calls/s)."""
     return _SHOWN.get(unit) or Unit(unit.replace("_per_", "/").replace("_", " "), 1.0)
 
 
@@ -110,7 +111,7 @@ def bound_signs() -> dict[str, str]:
 
 
 def in_full(value: float, unit: str) -> str:
-    """Return ``value`` in the same unit as `quantity`, with all digits of the log."""
+    """Return what `quantity` returns, but with all digits of the log."""
     return quantity(value, unit, _ALL_DIGITS)
 
 

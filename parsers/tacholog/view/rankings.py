@@ -1,4 +1,4 @@
-"""The choice of the series to rank: those of the newest release, of one build, in the campaign with the most measurements.
+"""The choice of the series to rank: series of the newest release. They are from one build, and from the campaign with the most measurements.
 
 Series without a ranking are listed with the reason, because a table that silently omits series would mislead.
 """
@@ -58,10 +58,10 @@ def newest_release(members: Sequence[SystemSeries]) -> list[SystemSeries]:
 
 
 def main_campaigns(members: Sequence[SystemSeries]) -> set[str]:
-    """Return the ids of the series that represent their release. If several campaigns measured the same, the series of one campaign are chosen.
+    """Return the ids of the series that represent their release. If several campaigns measured the same conditions, one of these campaigns is chosen.
 
-    Series of different campaigns would differ not only in their transports. The chosen campaign has the most series. Further criteria, in this order:
-    enough runs for a verdict, the most sizes, the latest time.
+    Only one campaign is chosen, because series of different campaigns would differ not only in their transports. The criteria are, in this order: the
+    most series in the campaign, enough runs for a verdict, the most sizes, the latest time.
     """
     breadth = Counter(_campaign_of(member) for member in members)
 
@@ -219,7 +219,10 @@ def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
 
 
 def _difference_from_closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
-    """Return a sentence without its full stop; an empty text if no series differs from ``member``."""
+    """Return how ``member`` differs in its conditions from the closest series; an empty text if no series differs.
+
+    The text is a sentence without its full stop.
+    """
     conditions = conditions_of(member.series, metric)
     others = [other for other in newest if other is not member and other.series.cells(metric, statistic)]
     judged = [(other, refusals(judge(conditions_of(other.series, metric), conditions, comparison="ranking"))) for other in others]

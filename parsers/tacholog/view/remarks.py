@@ -17,7 +17,7 @@ _MOST_OPEN = 4  # If there are more remarks on published figures, they are folde
 
 
 class _NotesOnly(msgspec.Struct, frozen=True):
-    """Decoding whole manifests takes much longer, and the notes of all runs of a site are needed."""
+    """The notes of a manifest. Only the notes are decoded, because decoding the whole manifests of all runs of a site takes much longer."""
 
     notes: tuple[str, ...] = ()
 

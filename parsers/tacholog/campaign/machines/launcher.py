@@ -103,7 +103,7 @@ def _send_to_group(group: int, number: int) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """The process is not reaped but stays a zombie, so that the kernel cannot give its number to another process group."""
+    """Return whether a process has ended. The process is not reaped, so that the kernel cannot give its number to another process group."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 

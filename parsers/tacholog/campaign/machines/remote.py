@@ -361,7 +361,7 @@ class RemoteMachine:
         return [*self._prefix, "grep", "-s", "-q", "-E", line, *SOCKET_FILES]
 
     def check(self, argv: Sequence[str]) -> Check:
-        """Start a command on the host that ends quickly, and return the future of its exit code."""
+        """Start a short command on the host, and return the future of its exit code."""
         self._checks[number := self._new_number()] = check = Check()
         self._connection.send("check", number, *argv)
         if self._is_lost:
@@ -374,7 +374,7 @@ class RemoteMachine:
             check.set_result(code)
 
     def exit_code(self, argv: Sequence[str]) -> int:
-        """Run a command on the host that ends quickly, and return its exit code.
+        """Run a short command on the host, and return its exit code.
 
         Raises:
             ConnectionLost: the connection broke.

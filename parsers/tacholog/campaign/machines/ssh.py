@@ -93,7 +93,8 @@ class Connection:
         Args:
             name: the name of the host in the campaign, for messages.
             destination: the destination for ssh.
-            on_event: called in another thread with the words of each line about a process or a check, and with ``lost`` at the end.
+            on_event: called for each line of the host that is about a process or a check. The argument is the list of the words of this line. At the
+                end, the argument is only the word ``lost``. The calls come from another thread.
 
         Raises:
             ConnectionLost: there is no connection, or the host has no temporary folder.

@@ -95,14 +95,14 @@ class RecordColumns(NamedTuple):
 class Bulk(NamedTuple):
     r"""A shape of lines. A log may have thousands of consecutive lines of this shape: a sequence.
 
-    ``line`` is a pattern that matches one such line without its end. Such a line is ASCII, and always has the same number of numbers. No number has a
-    sign or more than 15 digits. The pattern must not backtrack: end each repetition with ``+``, as in ``[0-9]{1,15}+``.
+    ``line`` is a pattern that matches one line of this shape, without the end of the line. All lines of the shape are ASCII and contain equally many
+    numbers. No number has a sign or more than 15 digits. The pattern must not backtrack: end each repetition with ``+``, as in ``[0-9]{1,15}+``.
 
-    With ``read``, each line of a sequence is one record, with the conditions of the record of the first line. ``parse`` reads the first and the last
-    line as usual. ``read`` reads the lines between them. Its arguments are the numbers (an array with a row for each line) and the record of the
-    first line. It returns the columns, or ``None`` if these lines must be read one by one.
+    If the shape has a function ``read``, each line of a sequence is one record. All these records have the conditions of the first record. ``parse``
+    reads the first and the last line as usual, and ``read`` reads the lines between these two. The arguments of ``read`` are the numbers (an array
+    with a row for each line) and the record of the first line. ``read`` returns the columns, or ``None`` if these lines must be read one by one.
 
-    Without ``read``, ``parse`` gets the sequence as `Lines`; `read_in_bulk` helps to read them.
+    If the shape has no function ``read``, ``parse`` gets the sequence as `Lines`. `read_in_bulk` helps to read such lines.
 
     ``letters`` are replaced by digits, such as ``{"G": "3"}`` where a line has "5.84 GBytes": the unit becomes an additional number of the line.
     ``rule`` is the `LineRule` to which the shape belongs, in place of ``read``.

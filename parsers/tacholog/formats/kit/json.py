@@ -57,7 +57,7 @@ class JsonObject(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The path. Version 0.4.0 had only this name for it."""
+        """The path. Formats that were written for version 0.4.0 use this name, because that version had no other name for the path."""
         return self.path
 
     def found(self, what: JsonResult) -> Finding:

@@ -55,7 +55,7 @@ class Line(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The line as it is in the log, and as users see it."""
+        """The line as it is in the log. Users see the line in this form."""
         return self.text
 
     @property
@@ -82,7 +82,7 @@ class PrefixedLine(Line):
 
 
 class Cell(str):
-    """A printed value and its position: ``start`` and ``end`` on its line, and the number of its ``line`` if its record spans several lines."""
+    """A printed value, from ``start`` to ``end`` on its line. ``line`` is the number of this line, if the record spans several lines."""
 
     __slots__ = ("end", "line", "start")
     start: int

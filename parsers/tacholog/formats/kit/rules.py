@@ -71,14 +71,14 @@ def at_least(value: Any, least: float) -> Any:  # noqa: ANN401
 
 
 class Check(NamedTuple):
-    """A condition on the numbers of a line, and the reason to report if it does not hold."""
+    """A condition on the numbers of a line. ``reason`` is reported if the condition does not hold."""
 
     reason: str
     holds: Expression
 
 
 class Order(NamedTuple):
-    """A condition on two lines, a line and the previous line of its series. ``reason`` is reported if the condition does not hold."""
+    """A condition on a line and the previous line of the same series. ``reason`` is reported if the condition does not hold."""
 
     reason: str
     holds: Callable[[Cells, Cells], Any]
@@ -231,9 +231,9 @@ class LineRule:
         """Return the numbers of one line.
 
         Args:
-            texts: the printed texts, by the names of the groups. `Cell`s have their positions. A text that is not a number, such as a word, is left
-                out.
-            log_values: values that are stated elsewhere in the log, by the names that the fields use.
+            texts: the printed texts, by the names of the groups. If a text is a `Cell`, the position of the text is known. A text that is not a
+                number, such as a word, is left out.
+            log_values: values that are stated elsewhere in the log. Each argument has the name that the fields use for this value.
         """
         values: dict[str, Any] = {}
         decimals: dict[str, int] = {}
@@ -286,7 +286,7 @@ class LineRule:
         return Cells({name: lines.cells[:, index] for name, index in columns.items()}, decimals, columns=columns)
 
     def columns(self, lines: Lines, like: Record) -> RecordColumns | None:
-        """Return the records of many lines. The record of the first line is ``like``. ``None`` if ``like`` is not a record of this rule."""
+        """Return the records of many lines; ``None`` if ``like`` is not a record of this rule. ``like`` is the record of the first line."""
         import numpy as np
 
         shared, definition = self.like, self.like.conditions.definition

@@ -97,7 +97,7 @@ class ResultDocument:
             yield from self._flush()
 
     def close(self) -> Iterator[Finding]:
-        """End the log. If the document is not complete, its last part is broken."""
+        """End the log. If the document is not complete, yield that its last part is broken and that the log is truncated."""
         if self.is_open:
             yield from self._broken()
             yield Finding(None, Facts(status="truncated", reason="the JSON ends before its last brace"))

@@ -65,7 +65,7 @@ class BenchmarkLog:
         return self._reader.is_open
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Read a line."""
+        """Read a line, and yield the findings that this line completes."""
         text = line.text.rstrip()
         if self.is_open:
             yield from self._json(line)

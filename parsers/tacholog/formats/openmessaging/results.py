@@ -51,7 +51,7 @@ class Rates:
 
     @property
     def is_sustained(self) -> bool:
-        """Whether the backlog grew by at most one second of publishing; also true if a figure is unknown."""
+        """Whether the backlog grew by at most as many messages as are published in one second; also true if a figure is unknown."""
         rate = next((number.value for number in self._tally.numbers() if number.metric == "acknowledged_rate"), None) if self._tally else None
         if not self._backlogs or rate is None:
             return True

@@ -1,21 +1,21 @@
 """RTI Perftest: the output of its programs, from version 5.1 of 2016 (which is older than 2.0) to 4.3; results that RTI publishes; and Perftest Lite.
 
-The subscriber prints throughput, and the publisher prints latency: a summary for each message size, with intervals before it. Up to 3.0.1, this is
-text::
+The subscriber prints throughput, and the publisher prints latency. Both print a summary for each message size, with intervals before the summary. Up
+to 3.0.1, the summaries are text::
 
     Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)
     Length:    32  Latency: Ave     20 us  Std    1.5 us  Min     18 us  Max    130 us  50%     20 us  90%     21 us ... 99.9999%    130 us
 
-From 3.1 on, it is CSV, or with an option JSON or the old text. Results are on stdout, the banner and progress on stderr, so a log may lack one of
-them.
+From 3.1 on, the output is CSV. If an option asks for it, the output is JSON or the old text. Results are on stdout, and the banner and the progress
+are on stderr. So a log may lack the results, or the banner and the progress.
 
-``Length`` is the sample as the tool counts it (28 bytes of it are RTI's own header), "Mbps" is 10**6 bit/s of it, "Lost" counts gaps in the sequence
-numbers at this subscriber. Latencies are half of a round trip, halved by integer division.
+``Length`` is the size of a sample as the tool counts this size: 28 bytes are RTI's own header. "Mbps" is 10**6 bit/s of this size. "Lost" counts the
+gaps in the sequence numbers at this subscriber. A latency is half of a round trip; the tool halves by integer division.
 
-Conditions are the values of the banner for reliability, keys, batching, rate, time, listeners or waitsets, type, FlatData, zero copy and the
-transport, and, as settings, other requested features of the middleware: asynchronous publishing, flow controller, multicast, turbo mode, throttling,
-and the mode of TCP. Identifiers, the domain, the network card, the file of QoS profiles, and how often a latency is measured are environment: they
-name a run or a machine, or repeat conditions.
+The conditions are read from the banner: reliability, keys, batching, rate, time, listeners or waitsets, type, FlatData, zero copy and the transport.
+The condition ``settings`` contains other requested features of the middleware: asynchronous publishing, flow controller, multicast, turbo mode,
+throttling, and the mode of TCP. Some values of the banner are environment, because they name a run or a machine, or repeat conditions: identifiers,
+the domain, the network card, the file of QoS profiles, and how often a latency is measured.
 Source: the RTI Perftest manual, "Test Results", and the printers of its releases 5.1 to 4.3 and of Perftest Lite; samples in tests/formats/rti/.
 """
 
@@ -163,7 +163,7 @@ class _PerftestRun:
         return step._replace(found=[self._with_conditions(finding) if isinstance(finding, Finding) else finding for finding in step.found])
 
     def close(self, reason: str | None = None) -> Iterator[Finding]:
-        """Leave the open results, which are broken, and yield how the run ended, if its progress lines state it."""
+        """End the run. Yield the open results as broken. Also yield how the run ended, if its progress lines state this."""
         yield from self._json.close(reason or "the log ends within this object")
         yield from self._page.close(*([reason] if reason else []))
         yield from self._samples.close(reason or "the log ends within these samples")

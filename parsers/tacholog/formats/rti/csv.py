@@ -165,7 +165,7 @@ class CsvTable:
         return rules.record(row.rule, cells, () if is_certain else ("unit_assumed",), unit=unit_ns(self._unit or "us"))
 
     def _record_of_saved_row(self, line: Line, text: str, *, is_whole: bool = True) -> Record | Broken:
-        """Read a row that a spreadsheet saved, without padding and without trailing zeros."""
+        """Read a row that a spreadsheet has saved. Such a row has neither padding nor trailing zeros."""
         head = self._head
         if head is None or re.search(r"\s", text):
             return OUT_OF_PLACE if is_whole else CUT

@@ -223,7 +223,10 @@ class WebPage:
         self._bullets: set[str] = set()  # The bullets since the latest title. If a bullet occurs twice, a garbled title is between.
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Read one paragraph: a title, a head, a cell, or the text after a table; ``None`` for other text."""
+        """Read one paragraph, such as a title, the heading of a column, or a cell.
+
+        Return the findings that are complete; ``None`` if the paragraph is other text.
+        """
         text = line.text
         if text.endswith("|"):
             text = bare(text)
@@ -307,7 +310,7 @@ class WebPage:
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
     def _previous_row(self, table: TableForm) -> Iterator[Finding]:
-        """Yield the previous row. If the current row is shifted, the previous row is broken, because one of its cells is missing.
+        """Yield the previous row. The previous row is broken if the current row is shifted, because the previous row then lacks a cell.
 
         A row is shifted if its first number with decimals is in the wrong column.
         """

@@ -113,10 +113,14 @@ def _is_none_lost(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _is_placed(cells: Cells) -> bool:
-    """Whether each cell has the right number of decimals. Otherwise a cell is missing from the row.
+    """Whether each cell has the right number of decimals. If a cell has not, a cell is missing from the row.
 
-    All cells have three decimals, or the deviation has one decimal and all other cells have none. If the tool prints a name for each cell, and the
-    minimum, the maximum and the percentiles have no decimals, the mean and the deviation may have any number of decimals.
+    A row is right in these cases:
+
+    - All cells have three decimals.
+    - The deviation has one decimal, and all other cells have no decimals.
+    - The tool prints a name for each cell, and the minimum, the maximum and the percentiles have no decimals. In this case, the mean and the
+      deviation may have any number of decimals.
     """
     decimals = {cells.decimals[name] for name in _ORDER if name in cells}
     deviation = cells.decimals["std"]

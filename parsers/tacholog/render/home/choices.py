@@ -60,7 +60,10 @@ def choices_table(choices: Choices, links: Links, anchor: str, used_marks: UsedM
 
 
 def _size_switch(sizes: Sequence[int], machine: str) -> Html:
-    """Only phones show the switch, because the table of all sizes would be eight screens high there."""
+    """Return the switch for the message size; nothing if there is only one size.
+
+    Only phones show the switch, because the table of all sizes would be eight screens high on a phone.
+    """
     if len(sizes) == 1:
         return NOTHING
     buttons = (

@@ -74,7 +74,7 @@ class Panel(msgspec.Struct, frozen=True):
 
     @property
     def letters(self) -> dict[str, str]:
-        """The letter for each name of a line; empty if all lines have the same name."""
+        """The letters that stand for the names of lines, by name; empty if all lines have the same name."""
         names = dict.fromkeys(filter(None, self.line_names.values()))
         return dict(zip(sorted(names, key=str.casefold), ascii_lowercase, strict=False)) if len(names) > 1 else {}
 

@@ -250,16 +250,16 @@ def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number
 
 
 def _file_time(logs: Sequence[ImportedLog]) -> str | None:
-    """Return ``None`` if the user did not ask for times of files, or if a log states the start time."""
+    """Return the earliest time of the files; ``None`` if the user did not ask for times of files, or if a log states the start time."""
     if any(log.survey.facts.start_time for log in logs):
         return None
     return min(filter(None, (log.file_time for log in logs)), default=None)
 
 
 def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the stated fields without those that the logs state too, and a sentence for each contradiction.
+    """Return the fields that the user states, and a sentence for each contradiction to the logs. Fields that the logs overrule are left out.
 
-    Only the start time and the conditions of ``--set`` can be left out, because ``--set`` is for values that the logs do not state.
+    Logs overrule only the start time and the conditions of ``--set``, because ``--set`` is for values that logs do not state.
     """
     values, overruled = dict(logs[0].fields.values), []
     if stated_start := min(filter(None, (log.fields.values.get(START) for log in logs)), default=None):

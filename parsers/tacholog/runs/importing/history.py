@@ -77,7 +77,7 @@ class _NoHistoryError(ValueError):
 def _split(text: str, folder: Path) -> BenchmarkHistory:
     start = _START.match(text)
     if start is None:
-        raise _NoHistoryError("it begins with other text")
+        raise _NoHistoryError("the file does not begin like this")
     members: dict[str, int] = {}
     project, entries, last = None, 0, 0
     for name, value, begin, end in _members(text, start.end()):

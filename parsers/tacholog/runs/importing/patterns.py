@@ -65,7 +65,7 @@ class PatternField(NamedTuple):
         return self.name not in (*DIGITS, ROLE) and not self.form
 
     def value(self, text: str) -> str:
-        """Return the value for a text from a path."""
+        """Return the value of the field, read from its text in a path. A time is converted to ISO 8601."""
         return (in_form(text, self.form) or text) if self.form else text
 
     @property

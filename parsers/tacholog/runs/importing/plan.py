@@ -46,8 +46,8 @@ class Decisions(NamedTuple):
     Attributes:
         new: the runs to write. Their folders and the numbers of their repetitions will not change any more.
         present: runs that are already in the data folder, each with its folder.
-        relabelled: present runs that have other fields in this import. Each comes with the names of the fields that differ.
-        problems: runs that are not written, because their folder holds other logs.
+        relabelled: present runs whose fields in this import differ from their fields in the data folder. Each comes with the names of these fields.
+        problems: runs that are not written. For example, the folder of such a run already has logs with a different content.
     """
 
     new: list[ImportedRun]
@@ -89,7 +89,7 @@ def decide(runs: Iterable[ImportedRun], existing: ExistingRuns) -> Decisions:
     """Decide which runs are new. If no repetition is stated for a run, it gets a number after the numbers of the present runs."""
     final: list[ImportedRun] = []
     for folder, members in by_variant(runs).items():
-        # An earlier import may have written runs with other fields into a folder of this name.
+        # A folder of this name may already have runs of an earlier import whose fields differ from the fields of these runs.
         own_folder = folder if _is_ours(folder, members, existing) else with_hash(folder, members[0].key)
         final += [run._replace(folder=own_folder) for run in _numbered(own_folder, members, existing)]
     decisions = Decisions([], [], [], [])

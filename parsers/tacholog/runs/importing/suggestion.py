@@ -132,7 +132,10 @@ def _shape(text: str) -> str:
 
 
 def _without_a_part(pattern: str, paths: Sequence[str]) -> Suggestion | None:
-    """Leave out a part of the file name that contains a word, so that the pattern fits all paths; ``None`` if no such part exists."""
+    """Return a suggestion that leaves out a part of the file name, so that the pattern fits all paths; ``None`` if there is no such part.
+
+    The part that is left out must contain a word.
+    """
     folder, slash, name = pattern.rpartition("/")
     tokens = _PATTERN_TOKEN.findall(name)
     for start, end in sorted(combinations(range(len(tokens) + 1), 2), key=lambda part: (part[1] - part[0], -part[0])):
@@ -153,7 +156,7 @@ def _fits(pattern: str, paths: Sequence[str]) -> bool:
 
 
 def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
-    """The paths have the same depth and the same file extension."""
+    """Return a suggestion for paths that have the same depth and the same file extension."""
     columns = [*zip(*(_plain(path).split("/") for path in paths), strict=True)]
     drafts = _with_one_role([_draft(_pieces_of_column([*dict.fromkeys(names)])) for names in columns])
     pattern = "/".join(_named(drafts))
@@ -242,7 +245,10 @@ def _literal(text: str) -> str:
 
 
 def _pieces_of_column(names: Sequence[str]) -> list[list[Piece]]:
-    """A date such as ``27-07-2021`` or ``20210727_1430`` is one piece if all names have one, and if it is clear which number is the day."""
+    """Return the pieces of each name. A date such as ``27-07-2021`` or ``20210727_1430`` becomes one piece.
+
+    This is done only if all names have dates of the same form, and if it is clear which number is the day.
+    """
     dates = [[*_DATE.finditer(name)] for name in names]
     are_clear = all(dates) and any(date["day"] is None or int(date["day"]) > _MONTHS for dates_of_name in dates for date in dates_of_name)
     forms = {_form(date) for dates_of_name in dates for date in dates_of_name}
@@ -366,7 +372,7 @@ def _segments(name: Sequence[Piece], separators: str) -> tuple[list[list[Piece]]
 def _segment(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
     different = [*{"".join(piece.text for piece in name): name for name in names}.values()]
     parts = _draft(different).parts
-    # Without text between them, a pattern cannot separate two differing parts.
+    # A pattern cannot separate two differing parts if there is no text between the parts.
     if any(first != "literal" and second != "literal" for (first, _), (second, _) in pairwise(parts)):
         return [("text", tuple("".join(piece.text for piece in name) for name in different))]
     return parts
