@@ -261,8 +261,7 @@ def _row_arrays(cells: CellTable, pairs: CellPairs, runs: RunLists, policy: Poli
 
 
 def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLists, policy: Policy) -> Controls | None:
-    """Return the controls of the comparison; ``None`` if there are none. Withdraw the verdicts in ``arrays`` that a change of the host may explain.
-    """
+    """Return the controls of the comparison, if any. Withdraw the verdicts in ``arrays`` that a change of the host may explain."""
     pairs = pairs.part(cells.tested[pairs.either])
     if not len(pairs.old):
         return None
@@ -463,11 +462,12 @@ def _label_values(dataset: Dataset) -> dict[str, tuple[str, ...]]:
 def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
     """Return the exit code of a diff: the highest of the codes that apply; 0 if none applies.
 
-    - 3: ``fail_on`` contains the verdict of a row. The verdict is "worse" for ``worse``, and "measured worse" or "measured better" for ``differs``.
-      It is "too noisy to tell" or "too few pairs" for ``inconclusive``. Rows that ``known.toml`` acknowledges do not count.
+    - 3: a row has a verdict that ``fail_on`` names. The value ``worse`` names the verdict "worse". The value ``differs`` names "measured worse" and
+      "measured better". The value ``inconclusive`` names "too noisy to tell" and "too few pairs". Rows that ``known.toml`` acknowledges do not count.
     - 4: no row was compared, or no row of a gate was compared. A row that compares runs with themselves does not count as compared.
       If ``fail_on`` contains ``worse`` or ``inconclusive``, the code is also 4 if no row was tested: 0 would mean that the tests detected nothing.
-      If ``fail_on`` contains only ``differs`` of these three, a verdict on whether the measurements of a row differ counts as a test.
+      If ``fail_on`` contains ``differs``, but neither of these two values, the code is also 4 if no row was tested and no row has a verdict on
+      whether its measurements differ.
     - 5: ``fail_on`` contains ``implausible``, and numbers are implausible. Such numbers contradict each other, are impossible, or were measured
       while more than 1 % was lost.
     """

@@ -299,8 +299,8 @@ def adjusted_together(estimates: Estimates, family: Integers, rate: float, *, ea
         estimates: the estimates of all rows.
         family: the rows that are tested together.
         rate: the level that the two tests share.
-        each: how the rank test limits false discoveries. True: it limits the probability of a false discovery in any row (Holm). False: it limits the
-            share of false discoveries among all discoveries (Benjamini and Hochberg).
+        each: what the rank test limits. True: the probability that any row is a false discovery (Holm). False: the share of false discoveries among
+            all discoveries (Benjamini and Hochberg).
     """
     if not len(family):
         return np.zeros(0)

@@ -156,8 +156,8 @@ def _same_build_bands(
 ) -> tuple[Floats, Floats, Integers, Floats]:
     """Return how much the results of one build differ: three bands of each row.
 
-    The band of single values is assumed if it was not measured. If it was measured in too few sessions, the wider of the measured and the assumed band
-    is used. The band of two sessions is 0 if it is unknown.
+    The band of single values is assumed if it is neither stated in the policy nor measured. If it was measured in too few sessions, the wider of the
+    measured and the assumed band is used. The band of two sessions is 0 if it is unknown.
 
     Returns:
         Four arrays, with one element for each row:
