@@ -10,5 +10,5 @@ T = TypeVar("T")
 
 
 def tries(gate: T, nightly: T) -> T:
-    """Return ``nightly`` in the nightly tests, and ``gate`` in all other tests, for example numbers of examples."""
+    """Return ``nightly`` in the nightly tests, and ``gate`` in all other tests."""
     return nightly if NIGHTLY else gate

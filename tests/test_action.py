@@ -131,7 +131,7 @@ def test_comparison_with_the_baseline_is_written_to_the_comment_and_the_summary(
     assert sorted(path.name for path in ran.report.iterdir()) == ["comment.md", "diff.html", "diff.md"]
 
 
-def test_verdict_in_the_input_fail_on_fails_the_job_after_the_comment_was_written(workspace: Path) -> None:
+def test_job_that_fails_because_of_a_verdict_still_writes_the_comment(workspace: Path) -> None:
     ran = run_action(workspace, WORSE | {"fail-on": "worse implausible"})
 
     assert (ran.code, ran.outputs["diff"]) == (3, "3"), ran.printed
@@ -139,7 +139,7 @@ def test_verdict_in_the_input_fail_on_fails_the_job_after_the_comment_was_writte
 
 
 @pytest.mark.parametrize(("fail_on", "diff", "code"), [("", "0", 0), ("worse", "4", 4)])
-def test_comparison_of_two_single_logs_fails_the_job_only_if_the_input_fail_on_is_set(workspace: Path, fail_on: str, diff: str, code: int) -> None:
+def test_comparison_of_two_single_logs_fails_the_job_only_on_request(workspace: Path, fail_on: str, diff: str, code: int) -> None:
     ran = run_action(workspace, {"logs": str(LOG), "baseline": str(OTHER_LOG), "fail-on": fail_on})
 
     assert (ran.code, ran.outputs["diff"]) == (code, diff), ran.printed
@@ -250,7 +250,7 @@ def test_campaign_that_cannot_run_fails_the_job(campaign: Path) -> None:
 
 
 @pytest.mark.site
-def test_site_of_both_sides_is_built_if_the_input_upload_contains_the_word_site(workspace: Path) -> None:
+def test_site_of_both_sides_is_built_on_request(workspace: Path) -> None:
     ran = run_action(workspace, {"logs": str(PAIRS / "new"), "baseline": str(PAIRS / "old"), "upload": "report site"})
 
     assert ran.code == 0, ran.printed

@@ -177,7 +177,7 @@ def test_figures_that_were_published_again_are_marked_as_one_measurement(dataset
 
 
 @pytest.mark.parametrize("edition", ["14-2", "15-17-1"])
-def test_manifests_of_hmbdc_have_a_command_for_each_result_machine_and_role(edition: str) -> None:
+def test_manifests_of_hmbdc_state_the_commands_of_all_results(edition: str) -> None:
     commands = {(command.result, command.machine, command.role): command for command in read_manifest(DATA / f"hmbdc/{edition}/run.toml").commands}
     of_4_1 = commands["4.1", "a", "pub"]
 

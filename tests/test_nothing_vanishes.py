@@ -25,7 +25,7 @@ READERS = ("export", "report", "diff")
 
 
 def tacholog(*arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Plotly is not downloaded."""
+    """Run Tacholog in the folder ``cwd``, without downloading Plotly."""
     environment = {"TACHOLOG_PLOTLY": "full"} | ({"PYTHONPATH": str(path)} if path else {})
     return run_tacholog_text(*arguments, cwd=cwd, environment=environment, prefix=prefix)
 
@@ -46,7 +46,10 @@ def two(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def unprivileged(tmp_path: Path) -> Iterator[tuple[str, ...]]:
-    """With this command prefix, access rights are effective even for root. The rights are restored at the end."""
+    """Yield a prefix for commands, so that access rights are effective even if root runs the tests.
+
+    Tests take away access rights. So all access rights to the folder of the test are given back at the end.
+    """
     words: tuple[str, ...] = ()
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
@@ -143,7 +146,7 @@ def test_folder_that_cannot_be_listed_is_reported(two: Path, unprivileged: tuple
     assert "tacholog: data/bad: the folder cannot be listed: Permission denied; what is in it was not read\n" in done.stderr
 
 
-def test_check_and_parse_report_a_folder_that_cannot_be_listed(two: Path, unprivileged: tuple[str, ...]) -> None:
+def test_folder_that_cannot_be_listed_is_reported_if_logs_are_checked_or_parsed(two: Path, unprivileged: tuple[str, ...]) -> None:
     (two / "data/bad").chmod(0)
 
     check, parent, alone = (tacholog(*words, cwd=two, prefix=unprivileged) for words in (("check", "data"), ("parse", "data"), ("parse", "data/bad")))
@@ -355,7 +358,7 @@ def test_unknown_definition_of_a_format_is_reported(tmp_path: Path) -> None:
     assert "odd/odd.log: the definition 'no-such' is none of the format odd (odd-rtt)\n" in done.stdout
 
 
-def test_record_of_a_format_without_a_line_is_reported(tmp_path: Path) -> None:
+def test_record_without_a_line_number_is_reported(tmp_path: Path) -> None:
     record = "Record(test='latency', payload_bytes=64, numbers=(number,), conditions=conditions)"
     _, plugin = odd(tmp_path, then=f"yield Finding(None, {record})")
 

@@ -38,7 +38,7 @@ def test_documentation_names_each_surface(current: Surfaces) -> None:
 
 
 def altered(current: Surfaces, surface: str, item: str, form: str | None, version: str | None = None) -> Surfaces:
-    """If ``form`` is None, the item is missing."""
+    """Return a copy of the surfaces in which the item has the form ``form``. If ``form`` is ``None``, the copy does not have the item."""
     copy = deepcopy(current)
     copy[surface]["items"].pop(item, None)
     if form is not None:

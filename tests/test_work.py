@@ -211,7 +211,7 @@ def needs_dask() -> None:
 
 @contextmanager
 def cluster(folder: Path, patch: pytest.MonkeyPatch, connect_s: int = LIMIT_S) -> Iterator[Running]:
-    """Wait until the scheduler and two workers are registered."""
+    """Start a cluster, and yield it when the scheduler and two workers are registered."""
     patch.setattr("tacholog.store.pool._CONNECT_S", connect_s)
     distributed: Any = import_module("distributed")
     file = folder / "scheduler.json"
@@ -238,7 +238,7 @@ def cluster(folder: Path, patch: pytest.MonkeyPatch, connect_s: int = LIMIT_S) -
 
 @contextmanager
 def without_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> Iterator[Cluster]:
-    """The workers end after the connection."""
+    """Yield a connection to a cluster whose workers ended after the connection was made."""
     with cluster(folder, monkeypatch) as running:
         pool = Cluster(running.address, said.append)
         for worker in running.workers:

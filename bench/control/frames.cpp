@@ -46,7 +46,8 @@ bool is_possible_result(const PhaseDoneFrame& done) {
 }
 
 bool is_possible_use(const Resources& used) {
-    // The kernel counts in ticks, hence the extra second. A side may have as many threads as there are CPUs.
+    // The limit is high, because a side may have as many threads as there are CPUs. One second is added to the
+    // duration, because the kernel counts processor time in ticks.
     constexpr Nanoseconds most_threads = 4096;
     return used.user_ns + used.system_ns <= (used.duration_ns + nanoseconds_per_second) * most_threads;
 }

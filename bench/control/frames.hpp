@@ -33,8 +33,8 @@ inline constexpr std::uint64_t most_counted = std::uint64_t{1} << 50;
 struct HelloFrame {
     static constexpr FrameKind kind = FrameKind::hello;
     std::uint64_t version = protocol_version;
-    /// The number of the subscriber, from 1. From the subscriber: the number that it asks for (0: any). In the answer:
-    /// the number that it gets.
+    /// The number of a subscriber, counted from 1. The subscriber sends the number that it asks for; 0 means any
+    /// number. The answer contains the number that the subscriber gets.
     std::uint64_t place = 0;
     std::uint64_t secret = 0;  ///< the secret of the run; 0: none
     std::string agreement;     ///< the options that must be the same on both sides
@@ -65,7 +65,7 @@ struct RunFrame {
     static auto fields(auto& self) { return std::tie(self.number, self.companion); }
 };
 
-/// The next case, and the endpoint of the sender's subscriber.
+/// The next case, and the endpoint at which the sender of this frame receives messages.
 struct OpenFrame {
     static constexpr FrameKind kind = FrameKind::open;
     Case measured;

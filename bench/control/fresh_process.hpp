@@ -1,5 +1,6 @@
-// Runs work in a process of its own, for libraries that can be started only once in a process. The new process inherits
-// the sockets of the control channel and the files of the log, does the work, and reports the result to its parent.
+// A function that does work in a new process, because some libraries can be started only once in a process. The new
+// process inherits the sockets of the control channel and the files of the log. It does the work, and reports the
+// result to the calling process.
 #pragma once
 
 #include <functional>

@@ -32,7 +32,8 @@ public:
         return bytes;
     }
 
-    /// The first byte of the input tells how many.
+    /// Takes one byte as a number, and returns that many of the bytes after it. Returns fewer bytes if the input ends
+    /// earlier.
     std::span<const std::byte> take_some() { return take_bytes(take<std::uint8_t>()); }
 
 private:

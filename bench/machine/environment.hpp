@@ -46,7 +46,8 @@ struct Affinity {
     std::string role;
     std::string requested;  ///< the CPUs that the user asked for; empty: the user did not ask for any
     std::string achieved;
-    /// Empty if there is only one publisher or subscriber; other structs have the same field.
+    /// The name of the participant, such as "sub2"; empty if there is only one publisher or subscriber. The field
+    /// `participant` of other structs has the same meaning.
     std::string participant = {};
 };
 

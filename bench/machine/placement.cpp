@@ -24,7 +24,8 @@ void remove(Cpus& from, const Cpus& some) {
     for (const int cpu : some) from.erase(cpu);
 }
 
-/// Returns true if there are at least as many measuring threads as CPUs. Only threads that may use no other CPUs count.
+/// Returns true if there are at least as many measuring threads as CPUs in `cpus`. A thread counts only if all CPUs
+/// that it may use are in `cpus`.
 bool is_full(const Cpus& cpus, const std::vector<SideCpus>& sides) {
     std::size_t threads = 0;
     for (const SideCpus& side : sides) {

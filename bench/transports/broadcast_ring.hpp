@@ -120,10 +120,11 @@ struct RingShape {
     std::size_t slots_at() const { return at_line_pair(index_at() + (reuses_last ? slots * sizeof(IndexLine) : 0)); }
     std::size_t bytes() const { return slots_at() + slots * stride; }
 
-    /// Where a payload of several cache lines starts. A copied payload starts at the beginning of a line: copying 512
-    /// bytes then takes a quarter less time (a virtual machine with 2 CPUs, 2026-11-22). If a payload is written in
-    /// place, the part after its message header starts at the beginning of a line. The header is then in the line of
-    /// the slot's word, and a reader may need no other line.
+    /// The least `max_bytes` of a ring whose payloads are aligned to cache lines. A copied payload starts at the
+    /// beginning of a line, because copying 512 bytes then takes a quarter less time (a virtual machine with 2 CPUs,
+    /// 2026-11-22). A payload that is written in place begins with a message header, and the part after this header
+    /// starts at the beginning of a line. So the header lies in the same line as the word of the slot, and a reader may
+    /// need only this line.
     static constexpr std::size_t least_aligned_bytes = std::size_t{2} * cache_line;
     static constexpr std::size_t aligning_lead(Written written) {
         return cache_line - sizeof(SlotWord) - (written == Written::in_place ? message_header_bytes : 0);
@@ -219,9 +220,9 @@ public:
     static constexpr std::uint64_t mark(std::uint64_t turn) { return ((turn + 1) | 1ULL << 31) & UINT32_MAX; }
     static constexpr std::uint64_t marked(std::uint64_t turn, std::uint64_t what) { return mark(turn) << 32 | what; }
 
-    /// The content of an index line: the whole turn, and the slot. A mark is enough in the word of a slot, which is
-    /// overwritten every few turns. It is not enough here: the line is not written while readers find their messages
-    /// without the index, and marks may repeat in this time.
+    /// The content of an index line: the whole turn, and the slot. In the word of a slot, a mark is enough to identify
+    /// the turn, because this word is overwritten every few turns. In an index line, a mark is not enough. The line is
+    /// not written while readers find their messages without the index, and marks may repeat in this time.
     static constexpr std::uint64_t indexed(std::uint64_t turn, std::uint64_t slot) {
         return (turn + 1) << slot_bits | slot;
     }
@@ -241,7 +242,8 @@ private:
     Waiting waiting_ = Waiting::busy_poll;
 };
 
-// At these turns, marks start again from the beginning. They must not become 0 there.
+// A turn is the sequence number of a message. At these two turns, marks start again from the lowest mark, which must
+// not be 0.
 static_assert(Ring::mark(UINT32_MAX) != 0 && Ring::mark(UINT32_MAX >> 1) != 0);
 
 class RingWriter {
@@ -397,8 +399,8 @@ public:
     }
 
 private:
-    /// Called if the message is not in the expected slot. Returns the word of the slot that has it, or 0 if the message
-    /// has not been published yet.
+    /// Called if the message of this turn is not in the expected slot. Finds the slot that has the message, and returns
+    /// the word of this slot. Returns 0 if the message has not been published yet.
     std::uint64_t elsewhere() {
         if (ring_.shape().reuses_last) [[unlikely]] {
             const std::uint64_t index = ring_.index(turn_).word.load(std::memory_order_acquire);

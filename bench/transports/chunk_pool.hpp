@@ -113,7 +113,8 @@ public:
         }
     }
 
-    /// Returns the same chunk until it is published.
+    /// Returns the memory of the chunk for the next message. Each call returns the same memory until the chunk is
+    /// published.
     std::byte* loan() {
         if (!loaned_) {
             if (free_.empty() || pool_.shape().reuses_last()) collect();

@@ -20,7 +20,8 @@
 
 namespace tacholog {
 
-/// A publisher connects to it. Its text, for the control channel, is "name/1234/5678".
+/// The endpoint at which a subscriber waits for a publisher on this machine. The control channel carries the endpoint
+/// as text, for example "name/1234/5678".
 struct LocalEndpoint {
     std::string name;
     std::uint64_t client_token = 0;

@@ -113,8 +113,8 @@ inline Result<Fd> receive_descriptor(const Fd& socket, MemoryOffer& offer) {
     Envelope envelope;
     const auto received = ::recvmsg(socket.get(), &envelope.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (received < 0) return os_error("receive the descriptor of the shared memory");
-    // Takes all received descriptors, because the others would stay open. There may be two, because the padding leaves
-    // room for a second one.
+    // Takes all received descriptors, because a descriptor that is not taken would stay open. Two may arrive, because
+    // the padding leaves room for a second one.
     std::vector<Fd> came;
     const cmsghdr* attached = CMSG_FIRSTHDR(&envelope.header);
     if (attached != nullptr && attached->cmsg_level == SOL_SOCKET && attached->cmsg_type == SCM_RIGHTS) {

@@ -155,8 +155,8 @@ private:
     std::mutex mutex_;
     std::deque<Held> queue_;
     std::optional<Held> swapped_;  // this message waits for the next one, which overtakes it
-    // When the last message had passed, measured from the start. It is a double, because fractions of a nanosecond add
-    // up.
+    // The time when the last message had passed, in nanoseconds after the start. The time is a double, because
+    // fractions of a nanosecond add up.
     double served_ns_ = 0;
     std::uint64_t count_ = 0;
     std::uint64_t corrupted_ = 0;

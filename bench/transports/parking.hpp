@@ -64,8 +64,8 @@ private:
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
-/// `waiting` decides whether this polls or sleeps. Returns false if it takes longer than `patience`, or if `gone()`
-/// returns true.
+/// Waits until `ready()` returns true, and returns true then. `waiting` decides whether the caller polls or sleeps
+/// meanwhile. Returns false if the wait takes longer than `patience`, or if `gone()` returns true.
 template <typename Ready, typename Gone>
 bool wait_for(Ready&& ready, Waiting waiting, Patience patience, Parking& parking, Gone&& gone,
               Nanoseconds nap_ns = Parking::longest_nap_ns) {

@@ -213,7 +213,8 @@ void ReliablePublisher::invite(const Receiver& guest) {
         Invitation invitation;
     } said{{guest.token, Kind::invitation, stamp_of(now_ns()), 0, 0, 0, 0, static_cast<std::uint32_t>(piece_bytes_), 0},
            {to_bytes(link_.peer), htons(link_.peer.port()), {}, link_.stream}};
-    // An invitation may be lost, because it is sent again until it is answered.
+    // The result is not checked. A lost invitation does no harm, because the invitation is sent again until the
+    // receiver answers.
     static_cast<void>(::sendto(link_.socket.get(), &said, sizeof said, MSG_NOSIGNAL | MSG_DONTWAIT, guest.address.get(),
                                guest.address.length()));
 }

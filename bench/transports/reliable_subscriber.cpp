@@ -100,7 +100,8 @@ void ReliableSubscriber::release() noexcept {
     if (released_ - answered_released_ >= std::max<std::size_t>(1, slots_.size() / 4)) answer(Kind::answer);
 }
 
-/// Never overlaps a received packet, because the expected packet comes after all received ones.
+/// Returns the memory for the expected packet. This memory never overlaps a received packet, because the expected
+/// packet comes after all received packets.
 std::span<std::byte> ReliableSubscriber::expected() {
     if (piece_bytes_ == 0 || expected_message_ - released_ >= slots_.size()) return scratch_;
     return {memory_of(expected_message_, expected_fragment_), piece_bytes_};

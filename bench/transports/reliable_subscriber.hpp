@@ -63,7 +63,7 @@ private:
     bool ready();
     /// The socket for the datagrams of the publisher.
     const Fd& incoming() const { return group_ ? group_ : socket_; }
-    /// Returns not_yet if there was no datagram.
+    /// Receives one datagram and processes it. Returns not_yet if no datagram has arrived.
     Result<Done> receive_datagram();
     ssize_t receive_whole(PacketHeader& header, std::span<std::byte> payload, Address& from) const;
     ssize_t receive_parts(PacketHeader& header, std::span<std::byte> payload, Address& from) const;

@@ -1,6 +1,6 @@
-// The common part of the transports that use a ring. The publisher either loans its own buffer and copies it into the
-// ring (`data_path=copy`), or it loans a slot of the ring. The subscriber lends the slot in place. Both sides poll or
-// sleep at the ring.
+// The common part of the transports that use a ring. The publisher either writes a message into its own buffer and then
+// copies the message into the ring (`data_path=copy`), or it writes the message directly into a slot of the ring. The
+// subscriber reads the message in the slot, without a copy. Both sides poll or sleep at the ring.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,8 @@ public:
     }
 
 protected:
-    /// Whether the subscriber has died. One that leaves sets a flag in the ring; one that has died did not.
+    /// Returns true if the subscriber has died. A subscriber that leaves sets a flag in the ring. A subscriber that
+    /// dies cannot set the flag, so this function must find out in a different way.
     virtual bool peer_gone() { return false; }
 
 private:
@@ -75,7 +76,8 @@ protected:
     }
     bool attached() const { return attached_; }
 
-    /// Whether the publisher has died. One that leaves sets a flag in the ring; one that has died did not.
+    /// Returns true if the publisher has died. A publisher that leaves sets a flag in the ring. A publisher that dies
+    /// cannot set the flag, so this function must find out in a different way.
     virtual bool peer_gone() { return false; }
 
 private:

@@ -46,7 +46,8 @@ inline std::byte* behind_head(const Mapping& mapping) {
     return mapping.start() + sizeof(MemoryHead);
 }
 
-/// A head, and behind it `bytes` of zeros. Sends the memory to the subscribers at these endpoints.
+/// Creates shared memory, and sends it to the subscribers at these endpoints. The memory begins with a head. Behind the
+/// head are `bytes` bytes, which are all zero.
 inline Result<OfferedMemory> offer_memory(std::span<const std::string> endpoints, std::size_t bytes,
                                           std::size_t max_bytes) {
     const std::size_t whole = sizeof(MemoryHead) + bytes;
@@ -88,7 +89,8 @@ public:
     std::size_t reader_index() const { return reader_index_; }  ///< valid once the subscriber has received the memory
     bool publisher_hung_up() const { return hung_up(socket_); }
 
-    /// The memory has `bytes` behind its head. Returns null if it has not arrived within `patience`.
+    /// Receives the memory from the publisher, and maps it. The memory must have the size `bytes` behind its head.
+    /// Returns null if the memory has not arrived within `patience`.
     Result<std::shared_ptr<const Mapping>> take(Patience patience, std::size_t bytes) {
         const std::shared_ptr<const Mapping> none;
         const Deadline deadline{patience};

@@ -68,8 +68,8 @@ public:
     }
 
     /// Call this after a system call that received something, but no complete message. Returns false when the patience
-    /// is used up: such data could otherwise keep the caller waiting for ever. The clock is read only after every 64th
-    /// call, or after each call if calls are blocking.
+    /// is used up. Otherwise data without a complete message could keep the caller waiting for ever. The clock is read
+    /// only in every 64th call, or in each call if the system calls are blocking.
     bool goes_on() {
         constexpr unsigned calls_a_look = 64;
         if (!asleep_ && ++fruitless_ % calls_a_look != 0) return true;

@@ -115,7 +115,7 @@ private:
 
     Result<Fd> next_connection(const Deadline& deadline);
     bool greeted(const Fd& socket, Patience patience) const;
-    /// Returns a span without data if the first message in the buffer is not complete.
+    /// Returns the payload of the first message in the buffer; a span without data if this message is not complete.
     Result<std::span<const std::byte>> front() const;
     std::size_t wanted() const;
     /// Returns not_yet if no bytes have arrived.

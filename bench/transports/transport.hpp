@@ -308,12 +308,13 @@ struct Transport {
     /// How many messages of the largest size one channel needs in memory at least, on both sides together. This is
     /// checked before a run, so that a run that needs too much memory is rejected, not killed.
     std::size_t messages_in_memory = 2;
-    /// Whether its messages return to the publisher and never reach a subscriber. Then only a latency test is possible.
+    /// Whether the messages of this transport return to the publisher and never reach a subscriber. Only a latency test
+    /// is possible then.
     bool reaches_nobody = false;
     std::string_view remark = {};  ///< a note for the log about how the transport works, if figures depend on it
 };
 
-/// The copy has the properties that depend on these settings.
+/// Returns a copy of the transport, with the properties that the transport has under these settings.
 inline Transport adjusted(const Transport& transport, const Settings& settings) {
     Transport promised = transport;
     if (transport.adjust != nullptr) transport.adjust(promised, settings);

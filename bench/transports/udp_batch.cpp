@@ -84,8 +84,9 @@ private:
         return Done::yes;
     }
 
-    /// There are three reasons: the kernel has a smaller limit, the MTU is too small for the messages, or the network
-    /// card cannot compute checksums.
+    /// Returns true if the error number `problem` means that the kernel refused to cut a group into datagrams. There
+    /// are three possible reasons: the kernel has a smaller limit, the MTU is too small for the messages, or the
+    /// network card cannot compute checksums.
     bool refused_to_cut(int problem) const {
         return groups_.limit() > 1 && (problem == EINVAL || problem == EMSGSIZE || problem == EIO);
     }
@@ -117,8 +118,8 @@ private:
         std::memcpy(CMSG_DATA(said), &segment_bytes, sizeof segment_bytes);
     }
 
-    // Takes back the last message. Groups are sent as a whole and in order. So if a part of the batch was not sent, its
-    // last message was not sent either.
+    // Takes the last message out of the batch. The kernel sends groups in order, and each group as a whole. So if any
+    // part of the batch was not sent, the last message of the batch was not sent either.
     void abandon() noexcept override {
         if (!committed_) return;
         groups_.take_back(sizeof header_ + header_.total_bytes);

@@ -43,7 +43,8 @@ public:
           bytes_(header_room + fragments_of(max_bytes, fragment_bytes) * fragment_bytes),
           present_(fragments_of(max_bytes, fragment_bytes)) {}
 
-    /// This is the memory for the next fragment. A received fragment is never stored there.
+    /// Returns the memory for the next fragment. This memory never holds a fragment that was received earlier and is
+    /// still needed.
     std::span<std::byte> expected() { return memory_of(expected_).first(fragment_bytes_); }
 
     /// If a datagram is received there, its fragment lies at expected(). The span is empty if the memory before

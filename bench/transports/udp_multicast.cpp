@@ -32,7 +32,7 @@ bool set_option(const Fd& socket, int level, int option, const Value& value) {
     return ::setsockopt(socket.get(), level, option, &value, sizeof value) == 0;
 }
 
-/// Returns 0 if no interface has this address.
+/// Returns the index of the interface that has this address; 0 if no interface has the address.
 std::uint32_t interface_of(const Address& own) {
     return own.zone() > 0 ? own.zone() : ::if_nametoindex(interface_with(own).c_str());
 }

@@ -47,7 +47,8 @@ public:
 
     std::size_t limit() const { return limit_; }
 
-    /// Groups that are not sent yet are formed again.
+    /// Sets the largest number of datagrams in a group. Groups that are not sent yet are formed again with the new
+    /// limit.
     void limit(std::size_t segments) {
         limit_ = segments;
         const std::vector<SegmentGroup> before{unsent().begin(), unsent().end()};

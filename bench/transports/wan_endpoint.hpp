@@ -1,5 +1,5 @@
-// An endpoint behind a NAT, as text for the control channel: the address that the subscriber has in its own network,
-// and the ports of the publisher that it will send to.
+// The endpoint of a subscriber behind a NAT, as text for the control channel. The text states the address that the
+// subscriber has in its own network. It also states the ports of the publisher to which the subscriber will send.
 #pragma once
 
 #include <algorithm>

@@ -46,7 +46,8 @@ inline std::optional<XdpEndpoint> parse_xdp_endpoint(std::string_view text) {
     return endpoint;
 }
 
-/// For Transport::endpoint_at. Only the IP address is checked; the MAC address is used as the peer has sent it.
+/// For Transport::endpoint_at. Returns the text unchanged; nothing if the IP address of the endpoint is not on `host`.
+/// The MAC address is not checked, but used as the peer has sent it.
 inline std::optional<std::string> xdp_endpoint_at(std::string_view text, const Address& host) {
     const auto endpoint = parse_xdp_endpoint(text);
     if (endpoint && !of_one_host(endpoint->address.host, host)) return std::nullopt;

@@ -22,7 +22,7 @@ def test_failure_message_states_the_fault_its_lines_and_how_the_log_was_changed(
         subject.check_moved("torn", SEED)
 
     first, nearest, difference, _, line, *_ = str(failed.value).splitlines()
-    assert first == "1 times a result of the format mixes values of different records of the sample:"
+    assert first == "a result of the format mixes values of different records of the sample (found 1 times):"
     assert nearest == "Compared with the nearest record of the sample:"
     assert difference == "  reliability: 'best-effort' here, 'reliable' there"
     assert line == "  29: b'32'"

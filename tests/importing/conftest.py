@@ -56,7 +56,7 @@ def import_logs(*words: str | Path, status: int = 0) -> str:
 
 
 def manifests(data: Path) -> dict[str, Manifest]:
-    """The key is the folder of the run."""
+    """Return the manifests of all runs, by the folder of the run."""
     return {path.parent.relative_to(data).as_posix(): read_manifest(path) for path in sorted(data.rglob("run.toml"))}
 
 

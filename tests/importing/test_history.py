@@ -28,7 +28,7 @@ ENTRIES = [entry(OLD, 1724344356259, 263.6, 298.4), entry(OLD, 1724348934280, 20
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    """Two of the three entries are of one commit."""
+    """Return a file with a history of three entries. Two of the entries are of one commit."""
     return written(tmp_path, {"Perception Pipeline": ENTRIES})
 
 
@@ -67,7 +67,7 @@ def test_runs_of_different_suites_have_different_labels(tmp_path: Path) -> None:
     assert {run.labels["suite"] for run in manifests(tmp_path / "data").values()} == {"Perception Pipeline", "Service Client"}
 
 
-def test_system_name_given_with_the_option_set_replaces_the_name_of_the_repository(history: Path, tmp_path: Path) -> None:
+def test_system_name_from_the_command_line_replaces_the_name_of_the_repository(history: Path, tmp_path: Path) -> None:
     import_logs(history, "--to", tmp_path / "data", "--set", "system=Fast DDS", "--set", "host=ci")
 
     assert {(run.system, run.host) for run in manifests(tmp_path / "data").values()} == {("Fast DDS", "ci")}

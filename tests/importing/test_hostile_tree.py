@@ -38,7 +38,7 @@ def test_links_pipes_and_devices_are_reported_and_never_opened(cluster: Path, tm
     assert not any(b"11899" in content for content in files_of(tmp_path / "data").values())
 
 
-def test_files_that_the_option_ignore_matches_are_not_mentioned_in_the_output(cluster: Path, tmp_path: Path) -> None:
+def test_output_does_not_mention_files_that_the_user_ignores(cluster: Path, tmp_path: Path) -> None:
     (cluster / "latest").symlink_to("throughput-test")
     (cluster / "old").mkdir()
     (cluster / "old/sub.log").write_text(log_of("sub", 66))

@@ -117,7 +117,7 @@ def test_two_publishers_of_one_run_are_two_participants_and_are_not_pooled(tree:
     assert rates[["participant", "value"]].to_numpy().tolist() == [["sub0", 11833.0], ["sub1", 11843.0]]
 
 
-def test_command_parse_prints_the_side_and_the_participant_that_the_manifest_states(tree: MakeTree, tmp_path: Path) -> None:
+def test_printed_records_have_the_side_and_the_participant_of_the_manifest(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"x/1/{side}{number}.log": log_of(side, number) for side in ("pub", "sub") for number in range(2)})
     import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}{participant}.log")
 
@@ -313,7 +313,7 @@ def test_logs_that_contradict_their_paths_are_imported_and_reported(tree: MakeTr
     assert set(load([tmp_path / "data"]).problems["kind"]) == {"contradicted"}
 
 
-def test_value_in_a_log_has_precedence_over_a_value_given_with_the_option_set(tree: MakeTree, tmp_path: Path) -> None:
+def test_value_in_a_log_has_precedence_over_a_value_from_the_command_line(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/1.log": log_of("pub", kind="latency"), "b/1.log": log_of("sub"), "c/1.log": log_of("pub")})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}.log", "--set", "load_mode=max-rate")
@@ -377,7 +377,7 @@ def test_broken_and_unknown_lines_are_counted(tree: MakeTree) -> None:
     assert "2 broken or unknown lines in 2 logs, which tacholog parse shows: a.log, b.log" in said
 
 
-def test_message_names_each_value_that_is_given_with_the_option_set_and_never_used(tree: MakeTree) -> None:
+def test_message_names_each_unused_value_from_the_command_line(tree: MakeTree) -> None:
     said = import_logs(tree({"udp/a.log": log_of("sub")}), "--dry-run", "--map", "{transport}/{label.x}.log", "--set", "transport=tcp")
 
     assert "--set conditions.transport is not used, because the paths or rules of all logs state this field" in said
@@ -470,7 +470,7 @@ def test_logs_keep_the_modification_time_of_their_files(cluster: Path, tmp_path:
     assert (tmp_path / "data" / name.format("01")).stat().st_mtime == 1e9
 
 
-def test_option_to_is_required_except_in_a_dry_run(cluster: Path) -> None:
+def test_import_requires_a_destination_except_in_a_dry_run(cluster: Path) -> None:
     assert "--to DATA is missing" in import_logs(cluster, "--map", PATTERN, status=2)
     assert "dry run: nothing was written" in import_logs(cluster, "--map", PATTERN, "--dry-run")
 

@@ -105,7 +105,7 @@ def test_rules_file_with_a_byte_order_mark_is_read_and_a_utf_16_file_is_refused(
     assert ("1 run imported" if kind == "mark" else "rules.toml: the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16") in said
 
 
-def test_option_times_from_files_uses_modification_times_as_start_times_and_adds_a_note(tree: MakeTree, tmp_path: Path) -> None:
+def test_start_times_from_modification_times_of_logs_have_a_note(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{side}/{run}.log": log_of(side, run) for run in (1, 2) for side in ("pub", "sub")} | {"2026-02-01.log": log_of("sub", 9)})
     for name, seconds in (("pub/1", 50), ("sub/1", 40), ("pub/2", 10), ("sub/2", 20), ("2026-02-01", 90)):
         os.utime(logs / f"{name}.log", (1769860800 + seconds, 1769860800 + seconds))

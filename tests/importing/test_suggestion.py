@@ -87,7 +87,7 @@ MakeTree = Callable[..., Path]
         ([f"depth-{depth}/{subs}subs.log" for depth in (10, 100) for subs in (1, 4)], "depth-{label.depth}/{subscribers}subs.log"),
     ],
 )  # fmt: skip
-def test_suggested_pattern_has_the_common_parts_of_the_paths_and_fields_for_the_other_parts(paths: list[str], pattern: str) -> None:
+def test_suggested_pattern_has_a_field_for_each_part_that_differs_between_paths(paths: list[str], pattern: str) -> None:
     (found,) = suggest(paths)
 
     assert found.pattern == pattern

@@ -32,7 +32,7 @@ from tacholog.runs.importing.rules import LogFields, read_rules
         ("offered_rate_per_s", "1.2kHz", 1200.0),
     ],
 )
-def test_numbers_of_rates_times_and_shares_accept_their_units(name: str, text: str, value: float) -> None:
+def test_number_of_a_condition_may_have_a_suitable_unit(name: str, text: str, value: float) -> None:
     assert typed(f"conditions.{name}", text) == value
 
 

@@ -14,7 +14,7 @@ from tests.waiting import LIMIT_S
 
 
 def cmake(*arguments: str | Path, environment: Mapping[str, str] | None = None, fails: bool = False) -> str:
-    """CMake must succeed, or fail if ``fails``."""
+    """Run CMake, and return its output. CMake must succeed, or must fail if ``fails`` is true."""
     program = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if program is None:
         leave_out("no cmake")

@@ -64,7 +64,7 @@ def test_cargo_without_network_is_not_an_error(tmp_path: Path) -> None:
     assert remedies["iceoryx2"] == "cargo cannot fetch its crates: connect to crates.io, and configure again"
 
 
-def test_option_tacholog_crates_off_excludes_adapters_that_need_crates(tmp_path: Path) -> None:
+def test_build_without_crates_excludes_adapters_that_need_crates(tmp_path: Path) -> None:
     remedies = left_out(tmp_path / "build", "-DTACHOLOG_CRATES=OFF")
 
     assert not {"aeron", "iceoryx2"} & set(remedies)  # Transports that are switched off are not listed by CMake, but by perftest.

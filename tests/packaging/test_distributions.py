@@ -17,7 +17,7 @@ pytestmark = pytest.mark.packaging
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """The settings of the checkout are not used. A failing program shows its output."""
+    """Run a command without the settings of the checkout, and return its output. The output is shown if the command fails."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run([*map(str, command)], cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
@@ -26,7 +26,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def distributions(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel is built from the sdist."""
+    """Return a folder with the sdist and the wheel. The wheel is built from the sdist."""
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, checkout, cwd=folder)
     return folder
@@ -63,7 +63,7 @@ def test_wheel_is_pure_python_and_contains_templates_and_site_in_the_package(whe
     assert "tacholog/py.typed" in names
 
 
-def test_sdist_does_not_contain_published_data_and_builds(distributions: Path) -> None:
+def test_sdist_contains_neither_published_data_nor_build_folders(distributions: Path) -> None:
     [path] = distributions.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         tops = {name.split("/")[1] for name in archive.getnames() if "/" in name}

@@ -42,7 +42,7 @@ def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def installed(wheel: Path, extra: str, folder: Path) -> Path:
-    """The environment has the package and its dependencies, as pip installs them."""
+    """Create an environment in ``folder``, let pip install the wheel and its dependencies there, and return the folder."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, capture_output=True)
     pip = [sys.executable, "-m", "pip", "--python", str(folder), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, f"{wheel}{extra}"], check=True)
@@ -124,7 +124,7 @@ def test_command_that_compares_or_exports_needs_only_the_optional_packages_of_di
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["text", "markdown", "json", "html", "github"])
-def test_two_releases_are_compared_with_the_optional_packages_of_diff(comparing: Path, checkout: Path, tmp_path: Path, kind: str) -> None:
+def test_releases_can_be_compared_if_the_packages_for_comparisons_are_installed(comparing: Path, checkout: Path, tmp_path: Path, kind: str) -> None:
     sides = [checkout / "data/perftest/0.2.0-to-0.3.0" / release for release in ("old", "new")]
 
     done = tacholog(comparing, "diff", "--format", kind, *sides, cwd=tmp_path)
@@ -160,7 +160,7 @@ def test_command_states_how_to_install_its_missing_optional_packages(lean: Path,
     assert done.stderr.endswith(f': pip install "tacholog[{EXTRAS[command]}]"\n')
 
 
-def test_only_the_subpackages_site_and_sphinx_import_the_optional_packages_of_the_site(checkout: Path) -> None:
+def test_only_two_subpackages_import_the_optional_packages_that_build_sites(checkout: Path) -> None:
     package = checkout / "parsers/tacholog"
     heavy = {*PACKAGES["site"], "docutils"} - {*PACKAGES["diff"]}
     found = {

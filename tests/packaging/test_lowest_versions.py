@@ -19,7 +19,10 @@ LEFT_OUT = "not nightly and not core and not site and not packaging"
 
 @pytest.fixture(scope="module")
 def python(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The environment has the wheel, the tools of the tests, and the lowest allowed version of each required package."""
+    """Return the Python of an environment for the tests with the lowest versions.
+
+    The environment has the wheel, the tools of the tests, and the lowest allowed version of each required package.
+    """
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if uv is None:
         leave_out("no uv, which finds the lowest versions")
@@ -50,7 +53,7 @@ def test_tests_pass_with_the_lowest_versions(python: Path, room: str, checkout: 
 
 
 def run(*command: str | Path) -> str:
-    """The program must succeed. The settings of Python in the checkout are not used."""
+    """Run a program that must succeed, and return its output. The settings of Python in the checkout are not used."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run([*map(str, command)], env=clean, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, f"{command}\n{done.stdout[-5000:]}\n{done.stderr[-5000:]}"

@@ -19,7 +19,7 @@ FILE = re.compile(r"<!-- file: (?P<name>[\w.]+) -->\n```\w+\n(?P<text>.*?)```\n"
 
 
 def run(*command: str | Path) -> str:
-    """The command must succeed."""
+    """Run a command that must succeed, and return its output."""
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
     return ended.stdout
@@ -27,7 +27,7 @@ def run(*command: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def built(perftest: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project of the guide builds this program against an installed package."""
+    """Return the program that the project of the guide builds against an installed package."""
     assert perftest.is_file()
     folder = tmp_path_factory.mktemp("outside")
     cmake("--install", perftest.parent, "--prefix", folder / "prefix")

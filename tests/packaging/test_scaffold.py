@@ -137,7 +137,7 @@ def test_installed_format_is_listed_and_reads_its_sample(package: Path, installe
 
 
 def files(package: Path) -> list[Path]:
-    """Leave out the compiled files of Python."""
+    """Return all files of the package, except the compiled files of Python."""
     return [path for path in package.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
 
 

@@ -359,7 +359,7 @@ def _unknown_codes(
 
 
 def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Without ``verbose``, yield only the first groups, and print how many files the other groups have."""
+    """Yield each key of the pairs with all its values. Without ``verbose``, yield only the first keys, and print how many files the rest has."""
     groups = _grouped(pairs)
     yield from groups if verbose else groups[:_REASONS_SHOWN]
     if len(groups) > _REASONS_SHOWN and not verbose:

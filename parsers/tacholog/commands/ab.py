@@ -132,9 +132,9 @@ def ab(
     check_across(across)  # checked now, because measuring takes hours
     regressions = known_regressions(known_file)
     if only_plan and resume:
-        raise click.UsageError("--plan prints the plan of a new comparison; --resume continues one that has its plan")
+        raise click.UsageError("--plan prints the plan of a new comparison; --resume continues a comparison that already has a plan")
     if detect and resume:
-        raise click.UsageError("--detect chooses the pairs of a new comparison; --resume continues one that has its plan")
+        raise click.UsageError("--detect chooses the pairs of a new comparison; --resume continues a comparison that already has a plan")
     if confirm and releases:
         raise click.UsageError(_NOT_PUBLISHED)
     compared_files = _own_campaigns(old, new, campaign)
@@ -355,7 +355,7 @@ def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
 
 
 def _limits_were_held(begun: Pairs) -> bool:
-    """Print the runs that exceeded the limits of the campaign, and the command that measures them again."""
+    """Return whether all runs stayed within the limits of the campaign. Print the runs that did not, and the command that repeats these runs."""
     reasons = {
         f"{side.name} {run}": why
         for side, of_side in zip(begun.sides, begun.plans, strict=True)
@@ -388,10 +388,13 @@ def _confirmed(begun: Pairs, first: Comparison, sides: Sequence[Dataset], measur
 
 
 def _compared(begun: Pairs, data: Path, across: tuple[str, ...], gaps: Sequence[Gap] | None) -> Comparison:
-    """Compare both sides. Copy them for publication if they have labels, and store the band if both are the same build.
+    """Compare both sides, and return the comparison.
 
-    If the sides may differ in a field of ``across``, no band is stored, because two configurations are compared. ``gaps`` is ``None`` if no row is
-    measured again.
+    The runs are copied to ``data`` for publication if the campaign states a release and its limits were held. If both sides are the same build, the
+    band of this build is stored: how much its results differ between sessions. No band is stored if the sides may differ in a field of ``across``,
+    because two configurations are then compared.
+
+    ``gaps`` is ``None`` if no row is measured again.
     """
     from tacholog.compare import bands
     from tacholog.compare.diff.compare import compare

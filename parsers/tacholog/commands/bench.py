@@ -81,7 +81,7 @@ def bench(
     sharing = _check_release(campaigns, data, release) if release else frozenset()
     if only_plan:
         if resume:
-            raise click.UsageError("--plan prints the plan of a new campaign; --resume continues one that has its plan")
+            raise click.UsageError("--plan prints the plan of a new campaign; --resume continues a campaign that already has a plan")
         _print_plans(campaigns, tools)
         return
     failures = 0

@@ -136,7 +136,9 @@ def adjusted(p: Floats) -> Floats:
 
 
 def adjusted_each(p: Floats) -> Floats:
-    """Return the p-values adjusted by Holm: with probability 1 - q or more, none of the rows with at most q is a false discovery.
+    """Return the p-values adjusted by Holm.
+
+    A row is a discovery if its adjusted p-value is at most q. With a probability of at least 1 - q, no discovery is false.
 
     Args:
         p: two-sided p-values, shape (rows,).
@@ -163,7 +165,10 @@ def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
 
 
 def inside_pairs(pairs: int, tail: float) -> int:
-    """Return the rank of the averages at the ends of the interval, counted from the smallest and from the largest value; 0: no interval.
+    """Return the rank of the two averages that are the ends of the interval; 0 if there is no interval.
+
+    The lower end is the average with this rank if averages are counted from the smallest. The upper end is the average with this rank if averages are
+    counted from the largest.
 
     ``tail`` is the probability on each side of the interval.
     """
@@ -172,7 +177,10 @@ def inside_pairs(pairs: int, tail: float) -> int:
 
 
 def inside_sides(olds: int, news: int, tail: float) -> int:
-    """Return the rank of the differences at the ends of the interval, counted from the smallest and from the largest value; 0: no interval.
+    """Return the rank of the two differences that are the ends of the interval; 0 if there is no interval.
+
+    The lower end is the difference with this rank if differences are counted from the smallest. The upper end is the difference with this rank if
+    differences are counted from the largest.
 
     ``tail`` is the probability on each side of the interval.
     """
@@ -181,7 +189,10 @@ def inside_sides(olds: int, news: int, tail: float) -> int:
 
 
 def _inside(null: Floats | None, count: int, deviation: float, tail: float) -> int:
-    """``null`` is the distribution of two times the statistic if nothing changed; ``None``: the normal approximation is used."""
+    """Return the rank of the values at the ends of an interval, as `inside_pairs` describes it.
+
+    ``null`` is the distribution of two times the statistic if nothing changed. If ``null`` is ``None``, the normal approximation is used.
+    """
     if null is None:
         return int(np.floor(count / 2 + NormalDist().inv_cdf(tail) * deviation))
     return int(np.searchsorted(np.cumsum(null[::2]), tail, side="right"))
@@ -237,8 +248,8 @@ def _normal_p(distance: Floats, deviation: Floats) -> Floats:
 def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[int, ...]], Floats], otherwise: Callable[[], Floats]) -> Floats:
     """Return the two-sided p-value of each row.
 
-    ``null`` computes the distribution of the statistic, once for each pattern of ties. If there are too many patterns, ``otherwise`` computes all
-    p-values by the normal approximation.
+    The function ``null`` is called once for each pattern of ties, and computes the distribution of the statistic. If there are too many patterns, the
+    function ``otherwise`` is called instead. It computes all p-values by the normal approximation.
     """
     unique, which = np.unique(patterns, axis=0, return_inverse=True)
     if len(unique) > MOST_PATTERNS:
@@ -364,7 +375,7 @@ def student_t_quantile(probability: float, freedom: int) -> float:
         ValueError: a value is out of range.
     """
     if not _MEDIAN < probability < 1 or freedom < 1:
-        raise ValueError(f"quantile {probability} of Student's t with {freedom} degrees of freedom")
+        raise ValueError(f"the probability ({probability}) must be between 0.5 and 1, and the degrees of freedom ({freedom}) at least 1")
     return float(student_t_two_sided_quantile(np.array([2 * (1 - probability)]), freedom)[0])
 
 
@@ -436,12 +447,15 @@ def splits_of(olds: int, news: int) -> int:
 
 
 def by_largest(batches: Sequence[SharedRows], total: int, olds: int | None = None) -> Floats:
-    """Return the p-value of each row from the test by the largest row; NaN for rows of the report that are in no batch.
+    """Return the p-value of each row from a test of all rows together; NaN for rows of the report that are in no batch.
+
+    The runs are relabelled in many ways. The p-value of a row is the share of relabellings in which the largest statistic of all rows is at least the
+    measured statistic of this row.
 
     Args:
         batches: the rows that are tested together.
         total: the number of rows of the report.
-        olds: the number of runs of the old side, which have the lowest numbers; ``None``: rows are compared in pairs.
+        olds: the number of runs of the old side. These runs have the lowest run numbers. ``None``: rows are compared in pairs.
     """
     if not batches:
         return np.full(total, np.nan)
@@ -493,7 +507,10 @@ def _of_flips(differences: Floats, flips: Floats) -> Floats:
 
 
 def _of_splits(values: Floats, is_new: Floats) -> Floats:
-    """Return statistics that increase with Student's t, shape (rows, splits), from the share of the variance that the sides explain."""
+    """Return a statistic of each row in each split, shape (rows, splits). The statistic increases with Student's t.
+
+    The statistic is computed from a share of the variance: the share that the difference between the sides explains.
+    """
     runs = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
     news = is_new.sum(axis=0)  # This number differs between splits, because a split also contains runs without a value in this row.

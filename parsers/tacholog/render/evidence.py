@@ -77,7 +77,10 @@ def _machine(evidence: Evidence, host: Host | None, documents: Collection[str]) 
 
 
 def remarks(runs: Iterable[RunRow], but: Container[str] = ()) -> Html:
-    """Return each remark once, with the names of its runs if it does not apply to all. Remarks in ``but`` are left out, because the page has them."""
+    """Return each remark once, with the names of its runs if it does not apply to all runs.
+
+    A remark is left out if its text is in ``but``, because the page already has it.
+    """
     remarks_to_show = [remark for remark in remarks_on(runs) if remark.note not in but]
     if not remarks_to_show:
         return NOTHING

@@ -8,8 +8,9 @@ from tacholog.render.html import unhidden
 
 _ACTIVE = re.compile(r"[\\|<>*_`\[\]~$&#]")
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "#": "&#35;"}
-# GitHub makes links, mentions and pictures from these pieces of plain text: https://, www., me@example.org, @name, #1, GH-1 and :tada:. It searches
-# the rendered text, so escaping does not prevent this. An invisible character (U+2060, word joiner) after the first characters does.
+# GitHub makes links, mentions and pictures from these pieces of plain text: https://, www., me@example.org, @name, #1, GH-1 and :tada:. Escaping does
+# not prevent this, because GitHub searches the rendered text. Therefore, an invisible character (U+2060, word joiner) is inserted after the first
+# characters.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//|(?!\d\d:)[\w+-]{1,60}:)|www(?=\.)|\bgh-(?=\d)", re.IGNORECASE)
 _MARK = "\u2060"
 _MARK_ENTITY = "&#8288;"  # the same character in escaped form, so that it is visible in the Markdown source

@@ -89,7 +89,10 @@ def _test(part: View, portion: Portion, series: Sequence[Series], context: _Test
 
 
 def _costs(results: Sequence[ResultRow], series: Sequence[Series], context: _TestContext) -> Html:
-    """``results`` must hold only the results of the portion. To search the results of all releases for each portion would take too long."""
+    """Return the figure and the table of costs, in a folded section; nothing if no cost is known.
+
+    ``results`` must contain only the results of the portion, because a search in the results of all releases would take too long for each portion.
+    """
     if not has_cost(series, results):
         return NOTHING
     drawn = latency_over_cost(series, results)
@@ -117,7 +120,10 @@ def _each(name: str, figures: Iterable[tuple[int, Figure | None]], context: _Tes
 
 
 def portion_runs(part: View, portion: Portion, links: Links, find_log: FindOfferedLog, move_rows_out: MoveRowsOut | None) -> Html:
-    """Return the table of the runs of a portion, folded. ``move_rows_out`` moves all runs except the first ones out of the piece."""
+    """Return the table of the runs of a portion, in a folded section; nothing if the portion is not the first one.
+
+    ``move_rows_out`` moves all rows except the first ones out of the page.
+    """
     if not portion.is_first:
         return NOTHING
     return folded(tag("h2", "Runs and raw logs"), runs_table(portion.only(part), links, find_log, move_rows_out))

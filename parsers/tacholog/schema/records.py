@@ -84,7 +84,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.metric not in METRICS:
             raise ValueError(f"there is no metric {self.metric!r}: tacholog.schema.metrics.METRICS lists them")
         if not is_statistic(self.statistic):
-            raise ValueError(f"there is no statistic {self.statistic!r}: tacholog.schema.metrics.STATISTICS lists them, or 'p99.9'")
+            raise ValueError(f"there is no statistic {self.statistic!r}: use one of tacholog.schema.metrics.STATISTICS, or a percentile like 'p99.9'")
         if self.bound not in BOUNDS:
             raise ValueError(f"there is no bound {self.bound!r}: it is one of {', '.join(sorted(BOUNDS))}")
         if len(_KNOWN) < _MOST_KNOWN:

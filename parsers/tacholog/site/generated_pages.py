@@ -324,7 +324,7 @@ class PageFrame:
     """
 
     def __init__(self, page: Path) -> None:
-        """Read the page without content.
+        """Read the frame from the file of a page without content.
 
         Raises:
             TachologError: the page was not written completely, or the theme made a page without an article.

@@ -92,7 +92,10 @@ def _no_run_message(roots: Sequence[Path], unread: Sequence[str], *, has_bare_lo
 
 
 def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
-    """Comparisons on pages read the bands in the folder of the dataset. Return a message for each file that is not a regular file."""
+    """Copy the files with bands to ``folder``, where comparisons on pages read them.
+
+    Return a message for each file that is not copied, because it is not a regular file.
+    """
     contents: dict[str, bytes] = {}
     refused: list[str] = []
     for root in reversed(roots):

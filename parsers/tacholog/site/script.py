@@ -72,7 +72,10 @@ def is_perftest(argv: Sequence[str]) -> bool:
 
 
 def _warning(words: Sequence[str]) -> list[str]:
-    """Manifests come from strangers, and readers execute their commands."""
+    """Return a comment that warns of a command with an unknown program; nothing if the program is known.
+
+    Readers need this warning, because they execute commands from the manifests of strangers.
+    """
     command = behind_wrappers(words)
     name = PurePath(words[command.position]).name
     if command.doubt is None and _KNOWN.fullmatch(name):

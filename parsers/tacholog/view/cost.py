@@ -137,7 +137,10 @@ def _cost_of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], tes
 
 
 def _number_of_messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> int | None:
-    """Return the number of messages in the kernel's counts, including warm-up. A stream states this number in its `cost` line."""
+    """Return how many messages the kernel's counts cover, including those of the warm-up; ``None`` if the number is not known.
+
+    In a test other than latency, the `cost` line of the log states this number.
+    """
     if test == "latency":
         trips = _first(counted, lambda result: result.samples)
         return int(trips) * _MESSAGES[test][1] if trips else None

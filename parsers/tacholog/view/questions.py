@@ -44,7 +44,13 @@ _CHOSEN_FIRST = ("test", "host", "campaign", "participant", "definition", "basis
 
 
 class Case(NamedTuple):
-    """The values that identify a cell of an answer: of the panel's fields, of the subject, and of the axis."""
+    """The values that identify a cell of an answer.
+
+    Attributes:
+        panel: the values of the fields that distinguish panels.
+        subject: the value of the subject.
+        point: the value on the axis.
+    """
 
     panel: tuple[Value, ...]
     subject: Value
@@ -250,10 +256,13 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
 
 
 def default_metric(numbers: Sequence[Observation], names: Sequence[str]) -> tuple[str, str]:
-    """Return the preferred metric and statistic of a question, chosen from those that most cases of these fields have.
+    """Return the metric and the statistic that answer a question if the question names none.
+
+    A case is a combination of values of the fields ``names``. Only metrics and statistics that most cases have are candidates. The preferred
+    candidate is returned.
 
     Raises:
-        TachologError: the numbers have no such metric.
+        TachologError: the numbers have none of the metrics that are allowed here.
     """
     cases: dict[tuple[str, str], set[tuple[Value, ...]]] = defaultdict(set)
     for each in numbers:
@@ -302,7 +311,10 @@ def _chosen_values(numbers: Sequence[Observation], where: Mapping[str, str]) -> 
 
 
 def _matches(fields: Mapping[str, Value], wanted: Mapping[str, set[Value]], *, or_none: bool = False) -> bool:
-    """With ``or_none``, a field that is not stated is accepted too, because the manifest of a failed run may not state it."""
+    """Return whether each field in ``wanted`` has one of the wanted values.
+
+    With ``or_none``, a field without a value is accepted too, because the manifest of a failed run may not state the field.
+    """
     return all(fields.get(name) in values or (or_none and fields.get(name) is None) for name, values in wanted.items())
 
 
@@ -341,12 +353,12 @@ def _comparable_numbers(
 
 
 def _is_together(name: str, value: Value) -> bool:
-    """If a value stands for all participants of a run together, answers use only the numbers with this value."""
+    """Return whether a value stands for all participants of a run together. If there is such a value, answers use only its numbers."""
     return name == "participant" and value in (None, "all")
 
 
 def _next_field_to_choose(numbers: Sequence[Observation], names: Sequence[str], where: Mapping[str, str], metric: str) -> str | None:
-    """Return ``None`` if no case mixes results."""
+    """Return the next field of which one value must be chosen, so that each case has comparable numbers; ``None`` if there is no such field."""
     fields = [field.name for field in varying(numbers) if field.name not in (*names, *where, *NEVER_CHOSEN)]
     must_agree = {name for name in asked("ratio", metric) if name in COMPARED} - {"host"}
     rows = {id(each.fields): each.fields for each in numbers}.values()
@@ -362,7 +374,10 @@ def _next_field_to_choose(numbers: Sequence[Observation], names: Sequence[str], 
 
 
 def _following(numbers: Sequence[Observation], names: Sequence[str]) -> Iterator[Factor]:
-    """Yield the other fields that differ between the numbers. The value of such a field follows from the subject, point or panel."""
+    """Yield the fields that differ between the numbers, except ``names`` and the run.
+
+    The value of each of these fields follows from the subject, point or panel.
+    """
     for field in varying(numbers):
         if field.name not in (*names, "run"):
             yield field

@@ -41,7 +41,13 @@ SeriesKey = tuple[tuple[str, object], ...]
 
 
 class Coverage(NamedTuple):
-    """A number is stated by ``times`` of the ``wanted`` measurements that should state it. The measurements are from ``of_runs`` runs."""
+    """How many of the measurements that should state a number do state the number.
+
+    Attributes:
+        times: how many measurements state the number.
+        wanted: how many measurements should state the number.
+        of_runs: the number of runs from which these measurements are.
+    """
 
     times: int
     wanted: int
@@ -461,7 +467,7 @@ def may_have_groups(metric: str, statistic: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _size_of_lower_group(values: tuple[float, ...]) -> int | None:
-    """The values are sorted. Return ``None`` if no gap is wide enough."""
+    """Return how many of the sorted values are in the lower of two groups; ``None`` if no gap between two values is wide enough."""
     inner = range(MIN_CLUSTER - 1, len(values) - MIN_CLUSTER)
     if all(values[index + 1] <= values[index] * _SURELY_NO_GAP for index in inner):
         return None

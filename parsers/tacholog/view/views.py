@@ -157,7 +157,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def kinds(self) -> Mapping[str, frozenset[_Kind]]:
-        """The transports and tests in the numbers of each run, as pairs."""
+        """The pairs of a transport and a test that occur in the numbers of each run, by the name of the run."""
         return {name: _kinds_of(results) for name, results in self.by_run.items()}
 
     @cached_property
@@ -182,7 +182,10 @@ class View(msgspec.Struct, frozen=True, dict=True):
         return [run.run for run in selection.runs_among(self.runs[name] for name in named)]
 
     def _selected_without_numbers(self, selection: Selection) -> set[str]:
-        """A run without numbers belongs to the transport in its manifest, and to no test and no size."""
+        """Return the names of the selected runs that have no numbers.
+
+        A run without numbers belongs to the transport in its manifest. It belongs to no test and no size, so it is not selected by test or size.
+        """
         if selection.test is not None or selection.size is not None:
             return set()
         empty = set(self.runs) - set(self.by_run)
@@ -277,7 +280,10 @@ class _ConditionsOnly(msgspec.Struct, frozen=True):
 
 
 class _TransportOnly(msgspec.Struct, frozen=True):
-    """Decoding whole manifests takes much longer, and the transports of all runs of a site are needed."""
+    """The part of a manifest that states the transport.
+
+    The transports of all runs of a site are needed. Only this part is decoded, because decoding whole manifests takes much longer.
+    """
 
     conditions: _ConditionsOnly = _ConditionsOnly()
 

@@ -35,7 +35,7 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def defaults() -> Defaults:
-    """Return the defaults of the current folder; empty defaults if the folder has neither of these files.
+    """Return the defaults in ``tacholog.toml`` or ``pyproject.toml`` of the current folder; empty defaults if neither file states any.
 
     Raises:
         UnreadableInput: a file is not TOML, or has an unknown key; the message names file and key.
@@ -50,7 +50,7 @@ def defaults() -> Defaults:
 
 
 def _table(path: Path) -> dict[str, Any] | None:
-    """Return ``None`` if ``pyproject.toml`` has no table with defaults."""
+    """Return the table with the defaults in a file; ``None`` if the file is a ``pyproject.toml`` without this table."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:

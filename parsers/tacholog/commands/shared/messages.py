@@ -99,7 +99,7 @@ class Progress:
         self._show()
 
     def __call__(self, log: str, count: int) -> None:
-        """Note that ``count`` further bytes of the text of a log were read."""
+        """Add ``count`` to the number of bytes that were read, and show that ``log`` is being read."""
         with self._lock:
             self._read_bytes += count
             is_new, self._log = log != self._log, log

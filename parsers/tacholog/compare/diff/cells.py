@@ -261,7 +261,7 @@ def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
 
 
 def _joined_column(parts: Sequence[pd.Series]) -> pd.Categorical:
-    """The categories of the column are sorted."""
+    """Return one column with the values of all parts. The categories of the column are sorted."""
     parts = [part for part in parts if len(part)] or parts[:1]  # a side without rows adds nothing
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` is slow: it converts the category of every row
         return union_categoricals([part.array for part in parts], sort_categories=True)
@@ -374,7 +374,7 @@ def keys_of(cells: CellTable, cell: Integers, policy: Policy, without: Sequence[
 
 
 def row_keys(cells: CellTable, cell: Integers, policy: Policy) -> list[RowKey]:
-    """Return the keys of the rows of these cells, each with the conditions that distinguish the row from rows with the same key."""
+    """Return the keys of the rows of these cells. A key also states the conditions that distinguish the row from rows with an otherwise equal key."""
     conditions = _distinguishing_conditions(cells, cell, policy)
     return [replace(key, apart=conditions[index]) if index in conditions else key for index, key in enumerate(keys_of(cells, cell, policy))]
 
@@ -420,9 +420,9 @@ def _labels_that_differ(cells: CellTable) -> list[str]:
 
 
 def _needed_conditions(named: Sequence[str], values_by_name: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Leave out conditions that follow from others. For example, an offered rate implies a paced load.
+    """Return the conditions that are needed to distinguish the rows.
 
-    Missing values do not distinguish rows.
+    A condition is left out if it follows from others. For example, an offered rate implies a paced load. A missing value does not distinguish a row.
     """
     needed = sorted(named, key=lambda name: name in _SAY_LITTLE)
     for name in (name for name in _SAY_LITTLE if name in named):
@@ -507,9 +507,9 @@ def _of_one_side(cells: CellTable, name: str) -> bool:
 
 
 def _matching_copies_only(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
-    """If one side states no data path, only copies can get a partner. All other cells get unique codes.
+    """Return the codes by which cells find partners. Only copies can find a partner if one side states no data path.
 
-    A log that states no data path measured copies.
+    The reason is that a log that states no data path measured copies. So each cell that is not a copy gets a unique code.
     """
     if "data_path" not in silent:
         return codes

@@ -193,12 +193,12 @@ def _drift_warning(comparison: Comparison, losses: Sequence[Loss], roots: Sequen
 
 
 def _no_figures_warnings(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
-    """An empty comparison must not look like a comparison without changes."""
+    """Return a warning for each side without numbers, because an empty comparison must not look like a comparison without changes."""
     return tuple(ComparisonWarning("no_figures", side=name) for name, side in (("old", comparison.old), ("new", comparison.new)) if not side.numbers)
 
 
 def _no_direction_warning(old: Dataset, new: Dataset) -> tuple[ComparisonWarning, ...]:
-    """Warn if all metrics of a side have no better direction, such as the offered rate."""
+    """Warn if a side has only metrics for which neither lower nor higher values are better, such as the offered rate."""
     metrics = {name: {str(metric): None for metric in side.results["metric"].unique()} for name, side in (("old", old), ("new", new))}
     undirected = [name for name, side_metrics in metrics.items() if side_metrics and all(METRICS[metric].better is None for metric in side_metrics)]
     which = "" if not undirected else "both" if len(undirected) > 1 else undirected[0]
@@ -243,7 +243,7 @@ def _across_hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
 
 
 def _configuration_hint(rows: Sequence[ComparisonRow]) -> tuple[ComparisonWarning, ...]:
-    """Return no hint if another condition also prevents a comparison."""
+    """Return a warning with the fields of the configuration that prevent a comparison; nothing if a different condition prevents it too."""
     reasons = {CODES[SETTINGS] if reason.startswith(SETTING_PREFIX) else reason for row in rows for reason in row.reasons}
     fields = [name for name in _CONFIGURATION if CODES[name] in reasons]
     return (ComparisonWarning("configurations", names=tuple(fields)),) if reasons == {CODES[name] for name in fields} else ()
@@ -261,7 +261,7 @@ def _row_arrays(cells: CellTable, pairs: CellPairs, runs: RunLists, policy: Poli
 
 
 def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLists, policy: Policy) -> Controls | None:
-    """Withdraw the verdicts in ``arrays`` that a change of the host may explain. Return ``None`` if there are no controls."""
+    """Return the controls of the comparison, if any. Withdraw the verdicts in ``arrays`` that a change of the host may explain."""
     pairs = pairs.part(cells.tested[pairs.either])
     if not len(pairs.old):
         return None
@@ -368,7 +368,7 @@ def _comparison(sides: tuple[Input, Input], policy: Policy, arrays: RowArrays, r
 
 
 def _design_counts(arrays: RowArrays) -> dict[str, int]:
-    """``single`` counts the rows with one value on each side."""
+    """Return how many rows have each design, by the name of the design. The name ``single`` stands for rows with one value on each side."""
     estimates = arrays.estimates
     decided = Counter(estimates.designs[index].kind for index in estimates.design.tolist() if index >= 0)
     single = int(arrays.by_value.sum()) - decided.get("confounded", 0)
@@ -460,14 +460,16 @@ def _label_values(dataset: Dataset) -> dict[str, tuple[str, ...]]:
 
 
 def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
-    """Return the exit code of a diff: 0, or the highest code that applies. The value of ``fail_on`` that enables a cause is in brackets after it.
+    """Return the exit code of a diff: the highest of the codes that apply; 0 if none applies.
 
-    - 3: a row is worse (``worse``), was measured worse or better (``differs``), or is too noisy or has too few pairs (``inconclusive``).
-      Rows that ``known.toml`` acknowledges do not count.
-    - 4: no row was compared, or no row of a gate. Rows that compare runs with themselves do not count as compared. With ``worse`` or
-      ``inconclusive``, the code is also 4 if no row was tested, because 0 would mean that the tests detected nothing. With ``differs`` alone, the
-      code is 4 only if no row was tested and no row has a verdict on whether its measurements differ.
-    - 5: numbers contradict each other, are impossible, or were measured while more than 1 % was lost (``implausible``).
+    - 3: a row has a verdict that ``fail_on`` names. The value ``worse`` names the verdict "worse". The value ``differs`` names "measured worse" and
+      "measured better". The value ``inconclusive`` names "too noisy to tell" and "too few pairs". Rows that ``known.toml`` acknowledges do not count.
+    - 4: no row was compared, or no row of a gate was compared. A row that compares runs with themselves does not count as compared.
+      If ``fail_on`` contains ``worse`` or ``inconclusive``, the code is also 4 if no row was tested: 0 would mean that the tests detected nothing.
+      If ``fail_on`` contains ``differs``, but neither of these two values, the code is also 4 if no row was tested and no row has a verdict on
+      whether its measurements differ.
+    - 5: ``fail_on`` contains ``implausible``, and numbers are implausible. Such numbers contradict each other, are impossible, or were measured
+      while more than 1 % was lost.
     """
     implausible = any(
         row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in comparison.rows

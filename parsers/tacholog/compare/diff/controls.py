@@ -56,8 +56,9 @@ class HostChange(NamedTuple):
         test: the test of the controls.
         has_moved: whether the controls moved.
         mean: the mean shift of the controls.
-        low: the lower end of the range of shifts of other rows that the host explains; the range is empty if the controls did not move.
-        high: the upper end of the range.
+        low: the lower end of a range of shifts. The change of the host may explain the shift of a row that is no control if the shift is in this
+            range. The range is empty if the controls did not move.
+        high: the upper end of this range.
         alone: the range for a single row. It is present even if the controls did not move, because they may have missed a change of this size.
     """
 
@@ -96,7 +97,7 @@ def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> 
 
 
 def _prediction_range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
-    """Return the range that contains the shifts of ``rows`` more controls, all of them together, with a probability of 95 %."""
+    """Return a range for the shifts of further controls. All shifts of ``rows`` further controls are in this range with a probability of 95 %."""
     count = len(shift)
     if count < _LEAST:
         return -np.inf, np.inf  # one control shows no scatter
@@ -157,7 +158,7 @@ class _RunValues(NamedTuple):
 
 
 def _test_by_layout(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
-    """Return ``None`` if no median, mean or rate can be tested."""
+    """Test whether the controls moved, in pairs if possible. Return ``None`` if no median, mean or rate of the controls can be tested."""
     estimates, old = controls.estimates, np.maximum(controls.pairs.old, 0)
     centre = by_word(controls.cells.columns["statistic"], lambda word: band_of(word) == "centre", unknown=False)[old]
     worse = np.where(controls.lower_is_better, 1.0, -1.0)  # 1: a positive shift is worse; -1: it is better
@@ -219,9 +220,10 @@ def _shift_and_error(values: dict[int, float], olds: int) -> tuple[float, float]
 
 
 def _run_values(controls: RowArrays, rows: Integers, order: Sequence[RunOrder]) -> _RunValues:
-    """Give runs of different rows the same number if they have the same session and repetition.
+    """Return the values of each row, by the number of the run.
 
-    If there are enough sessions, sessions take the place of runs.
+    Runs of different rows get the same number if they have the same session and repetition. If all rows have enough sessions, sessions take the place
+    of runs: the value of a session is the median of its runs.
     """
     cells = controls.cells
     runs_of_rows: list[list[tuple[RunOrder, float]]] = []

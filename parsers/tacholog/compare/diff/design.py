@@ -99,7 +99,10 @@ def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping
 
 
 def _is_one_side_mostly_first(old_first: int, pairs: int) -> bool:
-    """Apply the sign test. If one side often ran first, a row could be significant only because first runs differ from second ones."""
+    """Return whether one side ran first more often than chance explains, by the sign test.
+
+    In such a case, a row could be significant only because first runs differ from second runs.
+    """
     rarer = min(old_first, pairs - old_first)
     count_of_orders = sum(comb(pairs, count) for count in range(rarer + 1))
     return bool(2 * count_of_orders / 2**pairs <= _BY_CHANCE)
@@ -135,7 +138,7 @@ def _largest_lead(old: Sequence[float], new: Sequence[float], positions: Mapping
 
 
 def _is_one_side_mostly_first_in_sessions(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> bool:
-    """Sessions with runs of only one side are ignored."""
+    """Return whether one side ran first in more sessions than chance explains. Sessions with runs of only one side are ignored."""
     first: dict[tuple[str | None, bool], int] = {}
     for index, run in enumerate((*old, *new)):
         key = run.session, index >= len(old)

@@ -38,7 +38,8 @@ class Estimates(NamedTuple):
         designs: the designs.
         tested: whether the row was tested.
         shift: the estimated shift, with its intervals and its unadjusted p-value.
-        deviation: the standard deviation by chance: of the differences of pairs, or between the runs of a side.
+        deviation: the standard deviation by chance. If a row is compared in pairs, this is the deviation of the differences of its pairs. Otherwise,
+            it is the deviation between the runs of a side.
         rounding: the largest shift that rounding can hide.
         groups: the number of pairs or sessions of each side, shape (rows, 2).
         two_modes: whether the runs of a side form two groups.
@@ -74,7 +75,7 @@ class Estimates(NamedTuple):
 
 
 def no_estimates(design: Integers, designs: tuple[Design, ...]) -> Estimates:
-    """Return the estimates of rows with these designs, before any row is tested."""
+    """Return empty estimates for rows with these designs: no row counts as tested, and all numbers are NaN or 0."""
     total = len(design)
 
     def unknown() -> Floats:
@@ -205,7 +206,7 @@ def _runs(cells: CellTable, cell: int, runs: Sequence[RunOrder]) -> list[RunOrde
 
 
 def _matrix(cells: CellTable, chosen: Integers) -> Floats:
-    """All these cells must have the same number of values."""
+    """Return the values of these cells, one row for each cell. All these cells must have the same number of values."""
     columns = np.arange(cells.runs[chosen[0]])
     return cells.value[cells.first[chosen][:, None] + columns]
 
@@ -219,7 +220,7 @@ def _medians_of_groups(values: Floats, group: Integers, groups: int, upper: Inte
 
 
 def _median_of_runs(values: Floats, upper: Integers) -> Floats:
-    """``upper`` states which of two middle values is the median (`upper_of_two`)."""
+    """Return the median of each row of values. ``upper`` states which of two middle values is the median (`upper_of_two`)."""
     middle = (values.shape[1] - 1 + upper) // 2
     medians: Floats = np.sort(values, axis=1)[np.arange(len(values)), middle]
     return medians
@@ -252,7 +253,7 @@ def _test(batch: _Batch, estimates: Estimates, threshold: Floats, scale: Callabl
 
 
 def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> RoundingRange | None:
-    """Return ``None`` if all values are exact."""
+    """Return the range of true values that each rounded value may stand for; ``None`` if all values are exact."""
     if not (batch.half_old.any() or batch.half_new.any()):
         return None
     sides = ((batch.old, batch.half_old[:, None]), (batch.new, batch.half_new[:, None]))
@@ -272,7 +273,7 @@ def adjust(estimates: Estimates, family: Integers, least: Floats, rate: float, *
         estimates: the estimates of all rows.
         family: the rows that are tested together, shape (members,).
         least: the smallest shift that counts, for each row of the comparison.
-        rate: the level of both tests together.
+        rate: the level that the two tests of `adjusted_together` share.
         each: see `adjusted_together`.
     """
     if not len(family):
@@ -291,14 +292,15 @@ def adjust(estimates: Estimates, family: Integers, least: Floats, rate: float, *
 def adjusted_together(estimates: Estimates, family: Integers, rate: float, *, each: bool = False) -> Floats:
     """Return the adjusted p-values of rows that are tested together, in the order of ``family``.
 
-    Two tests share the level: the rank test of each row, and the test by the largest row. Each p-value is divided by the share of its test, and the
-    smaller p-value counts.
+    Two tests share the level. The first test is the rank test of each row. The second test is `by_largest`, which compares each row with the largest
+    statistic of all rows. So each row has two p-values. Each p-value is divided by the share of its test, and the smaller result counts.
 
     Args:
         estimates: the estimates of all rows.
         family: the rows that are tested together.
-        rate: the level of both tests together.
-        each: true limits the probability of any false row (Holm); false limits the share of false rows (Benjamini and Hochberg).
+        rate: the level that the two tests share.
+        each: what the rank test limits. True: the probability that any row is a false discovery (Holm). False: the share of false discoveries among
+            all discoveries (Benjamini and Hochberg).
     """
     if not len(family):
         return np.zeros(0)

@@ -160,7 +160,7 @@ def _out_of_turn(cells: CellTable, pairs: CellPairs, estimates: Estimates, least
 
 
 def _loss(cells: CellTable, pairs: CellPairs, index: int, row: Loss, judged: tuple[Judgement, bool], test: _LossTest) -> Loss:
-    """``judged`` is the judgement of the conditions of the row, and whether both sides have the same runs."""
+    """Return the row with its verdict. ``judged`` states the judgement of the row's conditions, and whether both sides have the same runs."""
     judgement, is_same = judged
     if row.old is None or row.new is None:
         return replace(row, verdict=_OF_ONE_SIDE[row.old is None], differences=judgement.different + judgement.machines)

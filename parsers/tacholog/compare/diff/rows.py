@@ -181,7 +181,7 @@ def _effect(arrays: RowArrays) -> Floats:
 
 
 def _text_columns(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list[Any]]:
-    """Return lists, because access to single elements of arrays is slow."""
+    """Return the columns without figures, such as verdicts and marks. The columns are lists, because access to single elements of arrays is slow."""
     verdict, reason = arrays.verdict[order].tolist(), arrays.reason[order].tolist()
     bits, both = _mark_bits_of_both_sides(arrays)[order].tolist(), arrays.pairs.both[order].tolist()
     judgements = [arrays.judgements[index] for index in arrays.judgement[order].tolist()]

@@ -31,10 +31,16 @@ SERIES = 3  # If at least this number of sizes have identical values, the second
 
 
 class Thresholds(NamedTuple):
-    """The smallest shift of each row that counts, as a logarithm, and its source, an index into `SOURCES`.
+    """The thresholds of each row, as logarithms.
 
-    ``close`` is the largest shift that is shown to be no change. It does not include the rounding error: values that differ by a rounding step show
-    neither a change nor equality. ``sides`` is the threshold for sides that did not take turns: at least the band of the medians of two sessions.
+    Attributes:
+        least: the smallest shift that counts.
+        close: the largest shift that is shown to be no change. It does not include the rounding error, because values that differ by a rounding step
+            show neither a change nor equality.
+        source: where ``least`` comes from, as an index into `SOURCES`.
+        single: the smallest shift that counts if single values decide.
+        single_source: where ``single`` comes from, as an index into `SOURCES`.
+        sides: the smallest shift that counts if the sides did not take turns. It is at least the band of the medians of two sessions.
     """
 
     least: Floats
@@ -85,7 +91,7 @@ class RowArrays(NamedTuple):
 
     @property
     def out_of_turn(self) -> Flags:
-        """Whether the verdict of each row states only whether the measurements differ, and nothing about the cause."""
+        """Whether each row has a verdict on the measurements only: they differ, or no difference was seen. The verdict names no cause."""
         return np.isin(self.verdict, [CODE[verdict] for verdict in OUT_OF_TURN])
 
     @property
@@ -95,7 +101,7 @@ class RowArrays(NamedTuple):
 
     @property
     def gated(self) -> Flags:
-        """Whether each row is in any gate."""
+        """Whether each row is in at least one of the gates."""
         any_gate = np.zeros(len(self.verdict), bool)
         for gate in self.gates:
             any_gate |= gate
@@ -148,14 +154,18 @@ def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Fla
 def _same_build_bands(
     cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None, assumed: Floats
 ) -> tuple[Floats, Floats, Integers, Floats]:
-    """Return the bands of one build.
+    """Return how much the results of one build differ: three bands of each row.
 
-    An unknown band of two sessions is 0. If too few sessions were measured, the measured band of single values is used only if it is wider than the
-    assumed band.
+    The band of single values is assumed if it is neither stated in the policy nor measured. If it was measured in too few sessions, the wider of the
+    measured and the assumed band is used. The band of two sessions is 0 if it is unknown.
 
     Returns:
-        Four arrays: the bands of pairs, the bands of single values, the sources of the bands of single values, and the bands of the medians of two
-        sessions.
+        Four arrays, with one element for each row:
+
+        - the band of pairs
+        - the band of single values
+        - the source of the band of single values, as an index into `SOURCES`
+        - the band of two sessions, which is that of their medians
     """
     for_pairs = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
     single = for_pairs.copy() if policy.same_build_percent else assumed.copy()
@@ -296,7 +306,7 @@ def _mark_reprints(rows: RowArrays, single: Flags, same: Flags) -> None:
 
 
 def _decide_by_test(rows: RowArrays, rate: float) -> None:
-    """The rows of gates are tested separately from all other rows."""
+    """Decide the verdicts of the rows that were tested. The rows of gates are tested separately from all other rows."""
     estimates, limits = rows.estimates, rows.limits
     members = np.flatnonzero(estimates.tested & (rows.verdict < 0))
     is_gated = rows.gated[members]
@@ -318,8 +328,12 @@ def by_shift(
 ) -> Integers:
     """Return the verdicts of tested rows, as indices into `VERDICTS`.
 
-    A row is better or worse if its change is significant and large enough. It has no change if its change is shown to be small. Otherwise, it has too
-    few pairs if no values could have been significant, or else it is too noisy to tell.
+    The first of these verdicts that applies is returned for each row:
+
+    - worse or better: the change is significant and large enough.
+    - no change: the change is shown to be small.
+    - too few pairs: no values could have been significant.
+    - too noisy to tell: all other rows.
 
     Args:
         shift: the estimates, shape (rows,) each.

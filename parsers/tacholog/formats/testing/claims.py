@@ -1,4 +1,4 @@
-"""The content of records; and checks whether a record of a changed log states a value that no record of the unchanged log states."""
+"""Describe the content of records, and find values in the records of a changed log that no record of the unchanged log states."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def allowance_for(change: str) -> Literal["moved", "mixed"]:
 
 
 def distance_needed(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> Distance | None:
-    """Return the smallest distance that allows all records of a changed log; ``None`` if no `Distance` allows all of them."""
+    """Return the smallest `Distance` that allows every record of a changed log; ``None`` if no `Distance` allows every record."""
     furthest = max((distance for _, distance in _distances(events, true, change, allow)), default=Distance.NONE)
     return None if furthest == inf else Distance(int(furthest))
 
@@ -197,7 +197,7 @@ def _has_known_conditions(claim: Claim, true: frozenset[Claim], allow: Allowance
 
 
 def _values(numbers: Iterable[Printed]) -> set[tuple[str, float | None, str]]:
-    """Leave out statistics and resolutions, because they may depend on other lines of the result."""
+    """Return the metric, value and bound of each number, without statistics and resolutions: these may depend on other lines of the result."""
     return {(metric, value, bound) for metric, _, value, bound, _ in numbers}
 
 

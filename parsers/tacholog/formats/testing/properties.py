@@ -331,7 +331,7 @@ def _expect_none(words: str, faults: Sequence[object], changed: ChangedLog | Non
         return
     advice = f"{advise()}\n" if advise else ""
     why = f"{explain(faults[0], changed)}\n{advice}The record:" if changed and isinstance(faults[0], Record) else ""
-    raise AssertionError(f"{len(faults)} times a result of the format {words}:{chr(10) if why else ''}{why} {faults[0]!r}")
+    raise AssertionError(f"a result of the format {words} (found {len(faults)} times):{chr(10) if why else ''}{why} {faults[0]!r}")
 
 
 def _records(events: Iterable[Event]) -> list[Record]:
