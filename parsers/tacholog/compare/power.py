@@ -1,8 +1,8 @@
 """The power of a comparison: which changes it can detect. The same functions are used before the first run and after the last run.
 
 Two tests share the significance level of a comparison. The first is the rank test of each row, adjusted for all rows. It detects a change of many
-rows at once, and outliers do not disturb it. The second is called the test by the largest row, because it compares each row
-with the largest statistic that chance could cause in any row (`tacholog.compare.statistics`). It detects the change of a single row.
+rows at once, and outliers do not disturb it. The second is called the test by the largest row, because it compares each row with
+the largest statistic that chance could cause in any row (`tacholog.compare.statistics`). It detects the change of a single row.
 
 The share of each test depends only on the numbers of pairs and rows, never on measured values.
 """
