@@ -121,7 +121,7 @@ def read_log(
 def lost_head(entry: LogFile, kind: str, reason: str, log_format: str | None = None, text_bytes: int = 0) -> LogHead:
     """Return the head of a log that could not be read.
 
-    The log may also have failed in the middle. Then the whole log counts as not read, so the results before the failure are not used.
+    A format may fail in the middle of a log. Then the whole log counts as not read, so the results before the failure are not used.
     """
     facts = Facts(status="failed", reason=f"{entry.file} cannot be read")
     status, why = (facts.status, facts.reason) if entry.results else (None, None)

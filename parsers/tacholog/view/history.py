@@ -128,7 +128,7 @@ def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
     """Return the system and the two releases of each of the newest comparisons.
 
     The first comparison is between the most recent own release and the release before it. Further comparisons are added for each other system whose
-    newest release has the same name as this most recent release. They are sorted by system.
+    newest release has the same name as this most recent release. These further comparisons are sorted by system.
 
     A release is as recent as its first run, because a later campaign can measure an older release again.
     """

@@ -155,7 +155,8 @@ class MachineTable(msgspec.Struct, frozen=True):
     def sizes(self) -> list[int]:
         """Return the usual sizes, and up to seven other sizes that many rows have.
 
-        A size is compared with the most frequent size. It is in many rows if it has at least a third of the rows of the most frequent size.
+        A size is in many rows if the number of its rows is at least a third of that of the most frequent size. For example, if the most frequent
+        size is in 30 rows, a size in 10 rows is shown.
         """
         counts = Counter(size for row in self.rows for size in {size for statistic in STATISTICS for size in row.cells(statistic)})
         most = sorted(size for size, count in counts.items() if _PART_OF_ROWS * count >= max(counts.values()))
