@@ -216,7 +216,7 @@ def hand_off_ns() -> float:
 def together(effort: Effort, cell: Cell, size: int) -> Best:
     """Measure the references of a cell and then the cell, and return the best figures.
 
-    The time of a hand-off is measured before and after these measurements. If the two times differ, all measurements are repeated.
+    The time of a hand-off is measured before and after these measurements. If the two times differ too much, all measurements are repeated.
 
     Raises:
         Failed: a program could not be run, or the time of a hand-off differed in each attempt.

@@ -231,7 +231,7 @@ def _words_of_option(wrapper: Wrapper, word: str) -> int | None:
 
 
 def _after_ip(words: Sequence[str]) -> int | str:
-    """Return the number of words before the program in ``[OPTIONS] netns exec NAME PROGRAM``; a reason if no program is run.
+    """Return the number of words before the program in ``[OPTIONS] netns exec NAME PROGRAM``; a text with the reason if no program is run.
 
     ``vrf`` may replace ``netns``. Each word may be abbreviated, as in ``ip net e``, because ``ip`` accepts abbreviations.
     """

@@ -2,7 +2,7 @@
 
 Two tests share the significance level of a comparison. The first is the rank test of each row, adjusted for all rows. It detects a change of many
 rows at once, and outliers do not disturb it. The second is called the test by the largest row, because it compares each row with
-the largest statistic that chance could cause in any row (`tacholog.compare.statistics`). It detects the change of a single row.
+the largest statistic that chance could cause in any row (`tacholog.compare.statistics`). This test detects the change of a single row.
 
 The share of each test depends only on the numbers of pairs and rows, never on measured values.
 """

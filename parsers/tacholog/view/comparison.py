@@ -85,7 +85,7 @@ class SeriesComparison(msgspec.Struct, frozen=True):
     Attributes:
         series: all series on the page.
         verdicts: the verdicts for each metric.
-        repeats: the repeats for each metric. An entry stands for a series, and lists the indices of the series with the same republished figures.
+        repeats: for each metric, an entry for each series. The entry lists the indices of all further series with the same republished figures.
     """
 
     series: tuple[OfferedSeries, ...]
