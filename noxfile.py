@@ -101,7 +101,7 @@ def ab(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
-    """Run the tests of the core and of the package (-- parsers: run only fast tests that need no compiler; -- ARGUMENTS of pytest)."""
+    """Run the tests of the core and of the package (-- parsers: run only fast tests that need no compiler; -- ARGUMENTS: pass them to pytest)."""
     _install(session, "package", "tests")
     but_browser = "--ignore=tests/browser"  # the fixtures of these tests need Playwright
     if session.posargs and session.posargs[0] == PARSERS:

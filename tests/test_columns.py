@@ -30,7 +30,7 @@ def columns_of(log: LongLog, text: str, run_lines: int) -> tuple[list[object], l
 
 
 @pytest.mark.parametrize("name", [name for name in LONG_LOGS if "samples" not in name])  # A log of samples is a single record.
-def test_lines_read_partly_in_blocks_and_lines_read_one_by_one_give_the_same_columns(name: str) -> None:
+def test_reading_in_blocks_gives_the_same_columns_as_reading_line_by_line(name: str) -> None:
     log = LONG_LOGS[name]
     lines = log.text(120).splitlines(keepends=True)
     # An unknown line ends a block, so that blocks and single records alternate.

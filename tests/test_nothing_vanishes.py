@@ -102,7 +102,7 @@ def test_site_lists_an_unreadable_run_and_does_not_claim_that_all_runs_and_lines
     assert "None of 1 runs that could be read is known to have failed" in home
 
 
-def test_no_site_is_built_if_the_only_run_is_unreadable_and_the_file_is_named(two: Path) -> None:
+def test_report_names_the_only_run_and_builds_no_site_if_this_run_is_unreadable(two: Path) -> None:
     shutil.rmtree(two / "data/good")
     unknown_key(two / "data/bad/run.toml")
 
@@ -249,7 +249,7 @@ def test_default_folders_are_in_the_root_of_the_checkout_or_else_in_the_current_
         assert home() == expected
 
 
-def test_file_instead_of_a_folder_is_refused_by_report_with_advice(tmp_path: Path) -> None:
+def test_report_refuses_a_file_in_place_of_a_folder_and_gives_advice(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("x\n")
 
     done = tacholog("report", "a.log", cwd=tmp_path)

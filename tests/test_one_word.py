@@ -36,7 +36,7 @@ def test_each_verdict_of_json_has_a_term() -> None:
 
 
 @pytest.mark.parametrize(("name", "words"), [(name, meaning.words) for name, meaning in MEANINGS.items()])
-def test_option_only_accepts_the_name_and_the_term_of_a_verdict(name: str, words: str) -> None:
+def test_option_for_verdicts_accepts_the_name_and_the_term_of_a_verdict(name: str, words: str) -> None:
     assert [AskedVerdict().convert(word, None, None) for word in (name, words, words.upper())] == [name] * 3
 
 

@@ -72,7 +72,8 @@ Address local_address(const Fd& socket);
 /// Returns an empty text if no interface has this address.
 std::string interface_with(const Address& address);
 
-/// Ignores zones and ports. An IPv4 address is equal to its IPv4-mapped IPv6 address.
+/// Returns whether two addresses are the same, without their zones and ports. An IPv4 address is the same as its
+/// IPv4-mapped IPv6 address.
 bool of_one_host(const Address& one, const Address& other);
 
 /// An IPv4 address becomes its IPv4-mapped IPv6 address (::ffff:192.0.2.1).

@@ -9,7 +9,7 @@
 
 namespace tacholog {
 
-/// Bursts of messages, and the recovery time: each burst starts at least this time after the start of the previous one.
+/// Bursts of messages. The recovery time is the shortest time between the starts of two successive bursts.
 struct Demand {
     std::uint32_t messages = 0;
     Nanoseconds recovery_ns = 0;

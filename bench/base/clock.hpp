@@ -57,7 +57,7 @@ class Silence {
 public:
     explicit Silence(Patience longest) { begin(longest); }
 
-    /// Call this when something has arrived.
+    /// Starts the measurement again. Call this when something has arrived.
     void begin(Patience longest) {
         left_ns_ = to_nanoseconds(longest);
         looked_ns_ = now_ns();

@@ -139,8 +139,8 @@ public:
     }
 
 private:
-    // The window is one sixteenth of the window of a topic without keys. There may be 65536 instances, and their
-    // windows take 36 MB together.
+    // The window of an instance is small, because there may be 65536 instances: their windows take 36 MB in total. The
+    // window of a topic without keys is sixteen times as large.
     using OfOne = SequenceOver<4096>;
 
     std::vector<OfOne> sequences_;

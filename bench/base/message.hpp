@@ -1,5 +1,6 @@
-// The content of a payload: a header of 16 bytes. If the payload is to be written and read, words follow that depend on
-// the sequence number and on their offset, so that a misplaced fragment is noticed.
+// The content of a payload. Each payload begins with a header of 16 bytes. If a run writes its payloads, further words
+// follow the header. Each of these words depends on the sequence number and on the offset of the word, so that a
+// misplaced fragment is noticed.
 //
 // The header is a sequence number and a check word. The check word always covers the sequence number and the size of
 // the message. A number is used only if its check is right: otherwise one flipped bit would be counted as millions of
@@ -73,8 +74,8 @@ ReadMessage read_verified(std::span<const std::byte> payload);
 
 }  // namespace message_parts
 
-// Writing and checking the header is inline, because each round trip does both twice, one after the other. In separate
-// functions, the values would be passed through memory.
+// These functions are inline, because each round trip calls each of them twice. Calls of functions that are not inline
+// would pass the values through memory.
 
 inline void write_message(std::span<std::byte> payload, std::uint64_t number, Handling handling) {
     using namespace message_parts;
@@ -95,7 +96,7 @@ inline ReadMessage read_message(std::span<const std::byte> payload, Handling han
     return {number, identified, identified};
 }
 
-/// The message also holds its due time. It has no checksum of the payload.
+/// Writes a message that holds its sequence number and its due time, but no checksum of the payload.
 void write_timed_message(std::span<std::byte> payload, std::uint64_t number, Nanoseconds due_ns, Handling handling);
 
 struct TimedMessage {

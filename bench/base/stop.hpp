@@ -15,7 +15,7 @@ public:
     /// SIGHUP and SIGQUIT stay ignored if they were ignored when this program was started, for example by nohup.
     static Result<Stop> watch();
 
-    /// This is for code that has no Stop object.
+    /// Returns whether one of these signals has arrived. Code that has no Stop object uses this.
     static bool is_pending();
 
     int descriptor() const { return fd_.get(); }

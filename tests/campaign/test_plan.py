@@ -159,7 +159,7 @@ def test_failure_of_the_program_that_lists_the_variants_is_reported_before_any_r
     done = run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "ended with exit code 1, so its list is not known" in done.stderr
+    assert "ended with exit code 1, so the names that this command lists are not known" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -168,7 +168,10 @@ def rate_wishes() -> Iterator[Wish]:
 
 
 def reliable_wishes() -> Iterator[Wish]:
-    """The references are two DDS libraries over UDP. Fast DDS writes and reads its payloads, as perftest does."""
+    """Yield the goals for reliable messages over UDP. The references are two DDS libraries.
+
+    Fast DDS writes and reads its payloads, as perftest does.
+    """
     for transport in ("udp-reliable", "udp-multicast"):
         for size in DDS_BYTES:
             for way in ("busy", "blocking"):  # The kinds of waiting that both DDS libraries have.
@@ -211,7 +214,9 @@ def hand_off_ns() -> float:
 
 
 def together(effort: Effort, cell: Cell, size: int) -> Best:
-    """Measure the references of a cell, then the cell. Measure them again if the time of a hand-off differs before and after.
+    """Measure the references of a cell and then the cell, and return the best figures.
+
+    The time of a hand-off is measured before and after these measurements. If the two times differ too much, all measurements are repeated.
 
     Raises:
         Failed: a program could not be run, or the time of a hand-off differed in each attempt.

@@ -168,7 +168,10 @@ def change_one(data: Path) -> None:
 
 
 def measure(_effort: Effort, pages: int = PAGES) -> Iterator[Row | LeftOut]:
-    """Sites are built only once, whatever the effort: CPU seconds vary little, and a thousand pages take minutes."""
+    """Build sites, and yield the resources of the builds and the bytes that a browser loads.
+
+    Each site is built only once, because CPU seconds vary little and a thousand pages take minutes. So the effort is ignored.
+    """
     with tempfile.TemporaryDirectory() as folder:
         yield from builds(Path(folder), pages)
         yield from loads(Path(folder, "site"))

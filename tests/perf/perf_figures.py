@@ -53,7 +53,10 @@ def records(log: bytes, format_name: str) -> list[Record]:
 
 
 def figures_of(record: Record, what: str, payload_bytes: int) -> Iterator[Figure]:
-    """Yield half round trips in ns, received messages per second, and the share of lost messages."""
+    """Yield latencies in ns, rates in messages per second, and shares of lost messages.
+
+    If round trips were measured, a latency is half of the time of a round trip.
+    """
     factor = 0.5 if record.conditions.basis == "rtt" else 1.0
     for number in record.numbers:
         if number.value is None:

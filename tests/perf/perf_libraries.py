@@ -35,7 +35,7 @@ def is_built(library: str) -> bool:
 
 
 def library_figures(library: str, sizes: tuple[int, ...] = LIBRARY_BYTES) -> Iterator[Figure]:
-    """Yield half round trips in ns, and messages per second."""
+    """Yield latencies in ns, and rates in messages per second. A latency is half of the time of a round trip."""
     transport, options = ADAPTERS[library]
     for size in sizes:
         yield from perftest(library, f"--test latency --transport {transport} {options}", size, SECONDS)

@@ -31,7 +31,7 @@ class Pair(NamedTuple):
 
 
 def pairs() -> Iterator[Pair]:
-    """Yield large datagrams, and small messages that the kernel merges."""
+    """Yield comparisons with large datagrams, and comparisons with small messages that the kernel merges."""
     for way, wait in WAYS.items():
         yield Pair(f"udp {way} rate", f"{UNREAD} --transport udp --wait {wait}", 63000, f"bare udp-{way}-rate")
         for size in (64, 1024):

@@ -66,7 +66,7 @@ def qperf() -> Iterator[Figure]:
 
 
 def sockperf() -> Iterator[Figure]:
-    """Yield half round trips, with sleeping and with polling sides."""
+    """Yield latencies, with sleeping and with polling sides. A latency is half of the time of a round trip."""
     for protocol, tcp in (("udp", []), ("tcp", ["--tcp"])):
         for waiting, nonblocked in (("blocking", []), ("busy", ["--nonblocked"])):
             address = ["-i", "127.0.0.1", "-p", str(free_port()), *tcp, *nonblocked]

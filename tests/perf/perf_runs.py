@@ -55,7 +55,7 @@ def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd
 
 @functools.cache
 def _compiled(checkout: Path | None) -> dict[str, str]:
-    """The environment contains compiled modules, as after an installation with pip."""
+    """Compile the modules, as an installation with pip does. Return an environment in which commands use the compiled modules."""
     compiled = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, compiled, ignore_errors=True)
     code = {"PYTHONPATH": str(checkout / "parsers")} if checkout else {}
@@ -98,7 +98,7 @@ def write_small_runs(root: Path, numbers: Iterable[int]) -> None:
 
 
 def write_long_runs(root: Path, numbers: Iterable[int], release: str | None = None) -> None:
-    """The runs are copies of runs of perftest in ``data/`` with other start times. Each has about 190 numbers and 35 kB."""
+    """Write runs with about 190 numbers and 35 kB each. They are copies of the runs of perftest in ``data/``, but have new start times."""
     models = _models()
     for number in numbers:
         manifest, logs = models[number // RELEASES * _STEP % len(models)]

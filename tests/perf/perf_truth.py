@@ -165,7 +165,7 @@ def blocks() -> Iterator[Row]:
     for noise in (iid, heavy_tails, outliers, bimodal, shared_by_rows, autocorrelated):
         for controls, runs in ((12, 6), (12, 8), (2, 6)):
             found = share_moved(functools.partial(of_host, Host(0), noise=noise, controls=controls, runs=runs), HOST_REPORTS)
-            # With this noise, the host itself changes between the blocks. So there is no limit.
+            # With autocorrelated noise, the host itself changes between the blocks. So the share of reports has no limit.
             limit = (None, None) if noise is autocorrelated else (5, AT_MOST)
             yield percent(
                 f"blocks of {runs} runs, {controls} controls, nothing changed, {noise.__name__}: the controls say that it did", found, *limit
@@ -229,7 +229,7 @@ def sessions() -> Iterator[Row]:
 def positions() -> Iterator[Row]:
     """Yield the share of reports with a false row if the second run of each pair is 5 % slower.
 
-    The new side goes first in at most six of twelve pairs.
+    The share depends on how often the new side goes first: in none, 1, 2, 3 or 6 of twelve pairs.
     """
     for later in (0, 1, 2, 3, 6):
         first = np.array([True] * (12 - later) + [False] * later)

@@ -104,7 +104,10 @@ def _small_logs(folder: Path) -> Iterator[Row | LeftOut]:
 
 
 def _growth(folder: Path) -> Iterator[Row]:
-    """Yield figures for reports of runs with about 190 numbers: from nothing, and with one more run."""
+    """Yield figures for reports of runs with about 190 numbers.
+
+    Each report is built with an empty cache, and again after one run was added.
+    """
     colds, peaks = {}, {}
     for count in RUNS:
         root, cache = folder / f"{count}", folder / f"cache{count}"
@@ -139,7 +142,7 @@ def _diff(folder: Path) -> Iterator[Row]:
 
 
 def _cluster(folder: Path) -> Iterator[Row | LeftOut]:
-    """Yield the speed of the conversion of small logs to Parquet by two workers of a cluster, compared with two separate processes."""
+    """Yield how fast two workers of a cluster convert small logs to Parquet. The reference is the speed of two separate processes."""
     if find_spec("distributed") is None:
         yield LeftOut("two workers of a cluster", "the package distributed is not installed")
         return

@@ -51,7 +51,7 @@ def run(
     labels: Mapping[str, str] | None = None,
     start_time: str | None = None,
 ) -> None:
-    """The run has failed if no latency is given."""
+    """Write the folder of a run with a log of sockperf. The run has failed if ``p50_us`` is ``None``."""
     folder = data / name
     folder.mkdir(parents=True)
     text = (
@@ -87,7 +87,10 @@ def plugins(data: Path) -> None:
 
 
 def lossy(data: Path) -> None:
-    """Three systems run with several losses and bandwidths: Cedar is the slowest without loss, and the fastest from 5 % on. Birch fails at 20 %."""
+    """Write runs of three systems with different network losses and network bandwidths.
+
+    Cedar is the slowest system without loss, and the fastest system from 5 % loss on. Birch fails at 20 % loss.
+    """
     for system, base, slope in (("Alder", 300, 90), ("Birch", 280, 160), ("Cedar", 420, 20)):
         for bandwidth in (54e6, 300e6):
             for loss in (0, 5, 10, 20):
@@ -110,7 +113,7 @@ def subscribers(data: Path) -> None:
 
 
 def rates(data: Path) -> None:
-    """The latency of one system has a knee at 60,000 messages per second."""
+    """Write runs of one system whose latency rises sharply above 60,000 messages per second."""
     for rate in (10_000, 20_000, 40_000, 60_000, 80_000):
         for number, chance in enumerate(noise(str(rate), 3)):
             run(
@@ -130,7 +133,7 @@ def depths(data: Path) -> None:
 
 
 def kernels(data: Path) -> None:
-    """Three kernels were measured one after the other. The names of the kernels are versions and not numbers."""
+    """Write runs with three kernels, measured on three successive days. The names of the kernels are versions such as 6.1.0-13."""
     for day, (kernel, base) in enumerate((("6.1.0-13", 20.0), ("6.5.0-5", 24.0), ("6.10.3", 19.0)), start=1):
         for size in (64, 1024):
             for number, chance in enumerate(noise(f"{kernel}{size}", 6)):
@@ -140,7 +143,7 @@ def kernels(data: Path) -> None:
 
 
 def builds(data: Path) -> None:
-    """Two builds have twelve pairs: the new build is 10 % slower."""
+    """Write twelve pairs of runs of two builds. The new build is 10 % slower."""
     for number, chance in enumerate(noise("builds", 12)):
         for side, (release, factor) in enumerate((("1.0", 1.0), ("1.1", 1.1))):
             start = f"2026-03-01T{number:02}:{(side + number) % 2 * 30:02}:00Z"

@@ -42,7 +42,7 @@ def test_home_page_starts_with_the_answer_to_the_question_that_the_data_suggest(
     assert "nothing is ranked here" not in text
 
 
-def test_page_of_a_question_shows_the_answer_and_a_plot_for_each_panel_and_the_numbers(lossy: Path) -> None:
+def test_page_of_a_question_shows_the_answer_with_plots_and_numbers(lossy: Path) -> None:
     page = lossy / f"questions/{LOSS}.html"
     html, text = page.read_text(encoding="utf-8"), text_of(page)
 

@@ -142,7 +142,7 @@ def test_first_of_several_equally_suitable_labels_is_the_subject_of_the_question
     )
 
 
-def test_cell_of_an_answer_has_the_median_of_its_runs_and_names_the_median_run(tmp_path: Path) -> None:
+def test_cell_of_an_answer_has_the_median_and_the_log_line_of_the_median(tmp_path: Path) -> None:
     for number, latency_us in enumerate((11.0, 14.0, 10.0, 12.0)):
         run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
     run(tmp_path, "b", 30.0, labels={"plugin": "b"})
@@ -272,7 +272,7 @@ def test_answer_uses_the_result_of_all_streams_and_not_of_a_single_stream(tmp_pa
     assert (choice.value, choice.field.short(choice.value)) == (None, "all together")
 
 
-def test_answer_counts_cases_without_a_winner_because_the_two_best_values_are_close(tmp_path: Path) -> None:
+def test_case_has_no_winner_if_the_two_best_values_are_close(tmp_path: Path) -> None:
     for security, latencies_us in (("none", (10.0, 10.2)), ("tls", (20.0, 10.0)), ("ipsec", (10.1, 10.0)), ("ssh", (10.0, 20.0))):
         for plugin, latency_us in zip("ab", latencies_us, strict=True):
             run(tmp_path, f"{plugin}{security}", latency_us, labels={"plugin": plugin, "security": security})
@@ -325,7 +325,7 @@ def test_answer_names_no_winner_if_untested_medians_are_equal_or_close(tmp_path:
     assert words(answered(tmp_path / "close")).startswith("There is no clear difference: the best is at most 2 % ahead of the next. No test:")
 
 
-def test_answer_counts_runs_that_lack_the_asked_number(tmp_path: Path) -> None:
+def test_answer_states_how_many_runs_lack_the_asked_number(tmp_path: Path) -> None:
     for number, latency_us in enumerate((10.0, 10.1, None)):
         run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
     run(tmp_path, "b", 20.0, labels={"plugin": "b"})

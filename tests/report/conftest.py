@@ -112,7 +112,7 @@ def data(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def shown() -> SiteSettings:
-    """The site shows all lines and texts. test_privacy.py tests what a site hides."""
+    """Return the settings of a site that shows all lines and texts. test_privacy.py tests what a site hides."""
     return SiteSettings(privacy=Privacy(unknown_lines="show", free_text="show"))
 
 

@@ -32,7 +32,7 @@ def words_of(markup: object) -> str:
     return re.sub("<[^>]*>", "", str(markup)).replace("\u00a0", " ").replace("\u202f", " ")
 
 
-def test_lowest_latency_of_a_system_is_of_a_delivery_even_if_an_acknowledgement_is_faster(tmp_path: Path) -> None:
+def test_lowest_latency_belongs_to_a_delivery_even_if_an_acknowledgement_is_faster(tmp_path: Path) -> None:
     members = system_series(view_in(tmp_path, acks="all"), PageIndex())
 
     assert "1 ms 200 B, median, one way" in words_of(best_number(members, "latency", "ns", Links("logs")))
@@ -90,7 +90,7 @@ def test_page_with_many_series_states_each_meaning_of_an_acknowledgement_once(tm
 
 
 @pytest.mark.parametrize(("conditions", "count"), [({}, 1), ({"acks": "all"}, 2)])
-def test_time_to_an_acknowledgement_is_ranked_only_if_the_condition_acks_is_stated(tmp_path: Path, conditions: dict[str, object], count: int) -> None:
+def test_time_to_an_acknowledgement_is_ranked_only_if_the_acks_setting_is_stated(tmp_path: Path, conditions: dict[str, object], count: int) -> None:
     groups = {
         group_of(member) for member in system_series(view_in(tmp_path, **conditions), PageIndex()) if member.series.results[0].test == "latency"
     }
@@ -105,7 +105,7 @@ def test_time_to_an_acknowledgement_and_latency_of_a_delivery_are_never_compared
     assert "basis" in {difference.field for difference in judge(acknowledged, delivered, comparison="ratio").different}
 
 
-def test_requirement_can_be_for_the_time_to_an_acknowledgement(tmp_path: Path) -> None:
+def test_requirement_can_limit_the_time_to_an_acknowledgement(tmp_path: Path) -> None:
     view_in(tmp_path / "data", acks="all")
     (tmp_path / "requirements.toml").write_text('[[require]]\nmetric = "latency"\nstatistic = "p50"\nbasis = "pub-to-ack"\nmax = 0.5\nunit = "ms"\n')
 

@@ -68,7 +68,7 @@ def test_card_name_with_address_is_masked_in_each_text_of_a_manifest_and_of_a_ho
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_card_name_with_address_is_masked_in_each_published_column(name: str) -> None:
+def test_address_in_the_name_of_a_card_is_masked_in_each_published_column(name: str) -> None:
     columns = [(table, column, schema.privacy) for table, known in TABLES.items() for column, schema in known.items() if schema.kind == "text"]
 
     leaked = [

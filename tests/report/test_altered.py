@@ -49,7 +49,7 @@ def test_home_page_quality_page_and_log_page_state_both_checksums_of_the_altered
     assert f"This is not the log that was recorded: the log's SHA-256 is {after}, run.toml says {before}." in log
 
 
-def test_all_numbers_of_the_altered_log_have_the_mark_altered_and_other_numbers_lack_the_mark(altered: tuple[Path, str, str]) -> None:
+def test_exactly_the_numbers_of_the_altered_log_are_marked_as_altered(altered: tuple[Path, str, str]) -> None:
     import pyarrow.parquet as pq
 
     table = pq.read_table(altered[0] / ALL, columns=["run", "marks"]).to_pandas()

@@ -245,9 +245,7 @@ def test_refused_build_leaves_the_finished_site_unchanged(tmp_path: Path) -> Non
         ("renames.toml", "[transport", ": "),
     ],
 )
-def test_invalid_file_of_requirements_or_renames_is_named_and_the_site_is_built_without_this_file(
-    tmp_path: Path, name: str, text: str, reason: str
-) -> None:
+def test_report_names_an_invalid_toml_file_and_builds_the_site_without_this_file(tmp_path: Path, name: str, text: str, reason: str) -> None:
     data, site = tmp_path / "data", tmp_path / "site"
     add(data, "a", release="1")
     add(data, "b", release="2")

@@ -74,7 +74,7 @@ def test_text_of_a_point_states_all_its_known_conditions() -> None:
     assert first["meta"]["details"].split("<br>") == ["Ours 0.1", "machine: desk", "own run, by perftest, round trip, load closed"]
 
 
-def test_text_of_a_point_calls_missing_values_not_stated() -> None:
+def test_text_of_a_point_says_that_a_missing_value_is_not_stated() -> None:
     bare = [msgspec.structs.replace(fact, samples=None, run=msgspec.structs.replace(fact.run, system_version=None, host=None)) for fact in facts()]
     figure = latency_over_size(series_of(bare))
 

@@ -197,7 +197,10 @@ def test_fastest_polling_transport_and_fastest_sleeping_transport_are_named_sepa
 
 
 def resources(of: Sequence[ResultRow], processors: float, switches: int) -> list[ResultRow]:
-    """Each run has 2000 messages in one second. ``processors`` and ``switches`` are sums over both sides."""
+    """Return rows with added resources. Each run has 2000 messages in one second.
+
+    ``processors`` and ``switches`` are sums over both sides.
+    """
     counts = {"duration": 1e9, "cpu_time": processors / 2 * 1e9, "context_switches": switches / 2}
     counted = [
         msgspec.structs.replace(one, scope="resources", side=side, metric=metric, statistic="total", value=value, samples=None)
@@ -278,7 +281,7 @@ def test_newest_results_of_each_system_are_shown_if_no_transports_can_be_ranked(
     assert "tl-best" not in html
 
 
-def test_single_system_shows_its_transport_with_the_most_numbers_and_links_to_the_other_transports() -> None:
+def test_single_system_is_represented_by_the_transport_with_the_most_numbers() -> None:
     html = shown(
         library("Lib", "few", host="a").latency(*SIX), library("Lib", "many", host="b").latency(*SIX), library("Lib", "many", host="b").rate(*SIX)
     )
@@ -305,7 +308,8 @@ def test_steadiest_transport_has_the_lowest_99th_percentile_and_may_differ_from_
     assert named(chosen(found, "steadiest")) == ("steady", [])
 
 
-# The 99th percentiles of 64 B over loopback in the campaign middleware of 2026-11-23, in ns: the runs of Fast DDS form two groups.
+# The 99th percentiles of six runs, in ns. The runs belong to the campaign middleware of 2026-11-23, with messages of 64 B over loopback. The runs of
+# Fast DDS form two groups.
 FASTDDS_UDP = (99071.0, 113791.0, 167807.0, 112127.0, 1150975.0, 1488895.0)
 MOSQUITTO = (138879.0, 200191.0, 148607.0, 144639.0, 165375.0, 145407.0)
 REDIS = (139647.0, 137471.0, 1483775.0, 124479.0, 131327.0, 128255.0)
@@ -348,7 +352,7 @@ def test_no_transport_is_the_steadiest_if_the_runs_of_each_transport_form_two_gr
     assert re.search(r"fastdds-udp 114 µs or 1.49 ms .*no winner: the runs form two groups", found)
 
 
-def test_value_with_too_few_samples_does_not_win_and_the_only_candidate_is_marked() -> None:
+def test_value_with_too_few_samples_does_not_win_even_without_a_competitor() -> None:
     (found,) = machines_of(
         with_tail(Measured("nng-tcp", marks=("undersampled",)), *NNG_TCP, size=4 << 20), Measured("zeromq-tcp").latency(*SIX, size=4 << 20)
     )
@@ -410,7 +414,7 @@ def test_best_transport_within_a_process_is_from_the_campaign_with_the_most_tran
     assert chosen(found, "fastest", "network") is None
 
 
-def test_kind_of_message_uses_the_nearest_measured_size_or_is_listed_as_not_measured() -> None:
+def test_kind_of_message_is_listed_as_not_measured_if_no_measured_size_is_near() -> None:
     found = words_of(shown(*(Measured(name).latency(*SIX, size=65507) for name in "ab")))
 
     assert "Tiles, 65 507 B" in found
@@ -634,7 +638,7 @@ def test_newest_change_equals_the_newest_entry_of_the_feed_of_changes() -> None:
 # -- Published figures, and names ----------------------------------------------------------------------------------------------
 
 
-def test_home_lists_machines_known_only_from_publications_if_the_site_also_has_measured_machines() -> None:
+def test_home_lists_machines_of_publications_without_figures_if_other_machines_were_measured() -> None:
     paper = Measured("SHMEM", system="Lib", host="lab", published=True)
     view = a_view(*(Measured(name).latency(*SIX) for name in "ab"), paper.latency(700.0), paper.latency(800.0, size=1024))
 
@@ -695,7 +699,7 @@ def test_each_scrollable_table_has_a_unique_name_across_machines() -> None:
     assert {name.rpartition(", ")[2] for name in names} == {"desk", "rack"}
 
 
-def test_all_machines_except_the_first_are_folded_with_names_and_caveats() -> None:
+def test_each_machine_after_the_first_is_folded_below_name_and_caveat() -> None:
     hosts = {"m1": Host(name="First", source="x", system={"virtualisation": "virtual machine"})}
     html = shown(
         *(Measured(name, host=f"m{day}", began=f"2026-01-0{day}T00:00:00Z").latency(*SIX) for name in "ab" for day in (1, 2, 3)), hosts=hosts

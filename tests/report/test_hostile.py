@@ -76,7 +76,7 @@ def _elements(page: Element) -> Iterator[Element]:
             yield from _elements(child)
 
 
-def test_each_page_states_the_copyright_of_the_settings(sites: tuple[Path, Path]) -> None:
+def test_footer_of_a_page_states_the_copyright_from_the_settings(sites: tuple[Path, Path]) -> None:
     footer = next(page for name, page in parsed(sites[0]) if name == "hosts.html").find(".//p[@class='copyright']")
 
     assert footer is not None

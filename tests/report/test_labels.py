@@ -32,7 +32,7 @@ def test_row_labels_show_differing_versions_even_if_transports_differ_too() -> N
     assert labels_among(series(results("0.2", transport="shm"), results("0.3", transport="udp"))) == ["version 0.2", "version 0.3"]
 
 
-def test_rows_are_named_by_their_runs_if_no_stated_field_distinguishes_two_published_tables() -> None:
+def test_published_tables_are_told_apart_by_run_names_if_no_stated_field_differs() -> None:
     (result,) = results("0.3", transport="shm")
     tables = [
         [msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, run=name, published=True))]

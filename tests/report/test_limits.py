@@ -91,7 +91,7 @@ def test_limits_of_a_site_are_read_from_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.site
-def test_report_names_logs_that_are_left_out_and_with_verbose_also_logs_that_are_read(data: Path, tmp_path: Path) -> None:
+def test_verbose_report_names_logs_that_were_read_and_logs_that_were_left_out(data: Path, tmp_path: Path) -> None:
     # Few long lines, because the time depends on the number of lines.
     add(data, "large", grown(b'note text="%b"\n' % (b"more " * 2000), 18_000_000))
     (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 17\n")

@@ -43,7 +43,7 @@ def test_each_machine_with_runs_is_a_column_and_a_machine_without_runs_is_not_li
     assert "Never used" not in page
 
 
-def test_differing_properties_have_a_sign_and_equal_properties_have_no_sign(machines: View) -> None:
+def test_only_properties_that_differ_have_the_sign_for_unequal(machines: View) -> None:
     page = str(machines_side_by_side(machines))
 
     assert "\u2260" in row(page, "model")

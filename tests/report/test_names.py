@@ -151,7 +151,7 @@ def test_no_two_rows_of_a_history_share_a_name(view: View, reports: dict[tuple[s
 
 
 @pytest.mark.parametrize("path", tries(some_of_each(SAMPLE_LOGS), SAMPLE_LOGS), ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_no_two_series_rows_or_records_of_a_sample_log_share_a_name(path: Path) -> None:
+def test_each_series_each_row_and_each_record_has_a_unique_name(path: Path) -> None:
     found = load_logs([path])
     view = view_of(found)
     for test in TESTS:

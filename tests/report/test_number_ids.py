@@ -27,7 +27,8 @@ from tacholog.view.views import view_of
 
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
-# ||         1 kB ||          10 ||           9 ||              8 ||              9 |
+# The line in the log is "||         1 kB ||          10 ||           9 ||              8 ||              9 |".
+# Its four latencies share one name. So the second, third and fourth latency get a number.
 LINE = "ecal/5.11/table.rst#L6:latency.mean"
 OF_LINE = {LINE: 10_000.0, f"{LINE}~2": 9_000.0, f"{LINE}~3": 8_000.0, f"{LINE}~4": 9_000.0}
 

@@ -32,7 +32,7 @@ NUMBERS = {
 
 
 def offered(name: str, folder: Path) -> Log:
-    """The log that a site offers for a sample log of an own run, read again."""
+    """Publish a sample log as the log of an own run. Return the content that is read from the published log."""
     format_name = name.partition("/")[0]
     lines, _ = published((FORMATS / name).read_bytes(), folder, format_name)
     return read_text("\n".join(lines), format_name)

@@ -70,7 +70,7 @@ def test_systems_and_releases_that_differ_only_in_capitals_share_no_address(tmp_
     }
 
 
-def test_message_names_the_full_disk_instead_of_the_theme_if_a_page_is_cut_off(tmp_path: Path) -> None:
+def test_message_about_a_cut_off_page_names_a_full_disk_as_the_cause(tmp_path: Path) -> None:
     page = tmp_path / "frame.html"
     for text in ("", "<!DOCTYPE html><html>"):
         page.write_text(text)

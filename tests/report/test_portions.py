@@ -144,7 +144,7 @@ def test_older_release_has_a_page_and_a_script_and_its_old_ids_still_exist(site:
     assert dead_links(site, pages) == []
 
 
-def test_figures_of_an_older_release_read_their_data_from_its_script(site: Path) -> None:
+def test_figures_of_an_older_release_read_data_from_the_script_of_this_release(site: Path) -> None:
     name = "rti-connext-dds/udpv4--release-1"
     page, script = (site / f"{name}.html").read_text(), pieces_of(site / f"{name}.js")[""]
     figure = "tl-goodput-rti-connext-dds-udpv4-throughput-1"

@@ -50,7 +50,7 @@ def test_site_shows_only_the_parts_of_a_prefix_that_cannot_contain_a_name(tmp_pa
     assert [record.numbers for record in read_text("\n".join([*lines, ""])).records] == [record.numbers for record in read_text(TEXT).records]
 
 
-def test_prefix_is_shown_without_known_names_if_the_owner_shows_unknown_lines(tmp_path: Path) -> None:
+def test_prefix_is_shown_with_masked_names_if_the_owner_shows_unknown_lines(tmp_path: Path) -> None:
     lines, _ = published("[pod/client/10.9.8.77] ", tmp_path, unknown_lines="show")
 
     assert [line for line in lines if line.endswith(ROW)] == [f"[pod/client/address-1] {ROW}"]

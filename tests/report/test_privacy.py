@@ -86,7 +86,7 @@ def test_machine_has_one_pseudonym_for_all_its_names() -> None:
     assert prompt == f"user-1@{pseudonym}:~$ ls"
 
 
-def test_machines_with_one_name_keep_their_own_pseudonyms_and_no_third_machine_gets_them() -> None:
+def test_machines_with_the_same_host_name_keep_different_pseudonyms() -> None:
     names = KnownNames(Privacy(), {})
     machines = ("host-0a1b2c", "host-3d4e5f")
     for machine in machines:
@@ -239,7 +239,7 @@ def write_telling_run(root: Path) -> None:
 
 
 def texts(site: Path) -> Iterator[tuple[str, str]]:
-    """Parquet tables are converted to text."""
+    """Yield the name and the content of each file of a site, each with its place. Parquet tables are converted to text."""
     for path in (path for path in site.rglob("*") if path.is_file()):
         yield f"name {path}", path.relative_to(site).as_posix()
         content = content_of(path)

@@ -419,7 +419,7 @@ def test_failed_push_shows_the_error_of_git_and_a_second_call_pushes_the_commit(
     assert git(tmp_path / "origin.git", "rev-parse", "gh-pages") == committed
 
 
-def test_message_that_refuses_to_change_a_committed_release_names_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusal_to_change_a_committed_release_does_not_name_a_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(repository_without_origin(tmp_path))
     publish_branch(built(tmp_path / "one"), "gh-pages", "2")
 

@@ -360,7 +360,7 @@ def test_two_builds_of_one_release_are_not_ranked_together() -> None:
     assert "X: built from 768d353 with uncommitted changes." in html
 
 
-def test_references_are_not_ranked_with_copies() -> None:
+def test_transports_that_pass_references_and_transports_that_copy_messages_are_ranked_separately() -> None:
     found = groups([one("a", 3.0, marks=("reference_only",)), one("b", 5.0, marks=("reference_only",)), one("c", 900.0), one("d", 800.0)])
 
     assert sorted([member.transport for member in members] for members in found.values()) == [["a", "b"], ["c", "d"]]
@@ -466,7 +466,7 @@ def test_later_campaign_with_fewer_sizes_does_not_hide_the_earlier_campaign() ->
     assert ">600\u00a0ns</" in overview_of([full, later])
 
 
-def test_table_of_systems_marks_a_system_with_high_loss_at_each_size(tmp_path: Path) -> None:
+def test_system_with_high_loss_at_every_size_has_a_mark_in_the_overview(tmp_path: Path) -> None:
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
 
@@ -592,7 +592,7 @@ def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
     return [msgspec.structs.replace(result, run=run)]
 
 
-def test_newer_release_replaces_a_published_table_but_another_table_of_the_same_release_does_not() -> None:
+def test_newer_release_replaces_only_published_tables_of_older_releases() -> None:
     old, first, second = released("5.9", None, 700.0), released("5.12", None, 800.0), released("5.12", None, 600.0, "b")
 
     assert newest_release([old, first, second]) == [first, second]

@@ -115,7 +115,7 @@ def test_text_that_only_resembles_a_path_a_key_or_a_host_stays_unchanged(line: s
     assert Redactor(names).text(line) == line
 
 
-def test_name_linux_sockets_is_not_treated_as_a_host() -> None:
+def test_linux_sockets_are_not_treated_as_the_name_of_a_host() -> None:
     names = KnownNames(Privacy(), {})
     names.add(names.found_in(["Linux sockets over UDP"]))
 

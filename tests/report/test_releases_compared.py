@@ -47,7 +47,7 @@ def release(root: Path, checkout: Path, label: str, day: int, **changes: object)
 
 
 def write_releases(root: Path, checkout: Path) -> Path:
-    """The third of three releases was measured on another machine."""
+    """Write runs of three releases, and return their folder. The third release was measured on a different machine than the first two."""
     (root / "hosts").mkdir(parents=True)
     known = checkout / "data/hosts/host-087119.toml"
     shutil.copy2(known, root / "hosts")
@@ -281,7 +281,7 @@ def test_renamed_transport_keeps_its_history(tmp_path: Path, checkout: Path) -> 
 @pytest.mark.parametrize(
     ("text", "said"), [("[moon]\na = 'b'\n", r"\[moon\]: only system, transport"), ("[metric]\na = 'b'\n", "there is no metric 'b'")]
 )
-def test_invalid_rename_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_error_message_names_the_invalid_rename(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "renames.toml").write_text(text)
 
     with pytest.raises(UnreadableInput, match=said):

@@ -99,7 +99,7 @@ def test_median_links_to_the_middle_run_and_its_range_links_to_the_numbers_of_al
     assert 'id="t-0-each"' in shown
 
 
-def test_median_and_range_are_not_links_without_log_pages() -> None:
+def test_median_and_range_are_plain_text_if_the_site_has_no_log_pages() -> None:
     (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values))
 
     assert '<span class="tl-range">0.351\u20130.362</span>' in numbers_tables([series], Links(), "t")
@@ -129,7 +129,7 @@ def runs_of(values: Sequence[float], transport: str | None = None, resolution: f
     return series
 
 
-def test_median_of_an_even_number_of_runs_is_the_worse_middle_value_and_links_to_its_line() -> None:
+def test_median_of_an_even_number_of_runs_is_the_worse_of_the_two_middle_values() -> None:
     series = runs_of((356.0, 362.0, 351.0, 400.0))
 
     cell = series.cells("latency", "p50")[64]
@@ -235,7 +235,7 @@ def test_worse_group_of_rates_is_the_group_with_the_lower_rates() -> None:
     assert standing(rates.cells("goodput", "mean")[64]) == (140.0, 131.0, 141.0)
 
 
-def test_transport_with_two_groups_of_runs_is_compared_by_its_worse_group_when_the_best_is_chosen() -> None:
+def test_transport_with_two_groups_of_runs_is_ranked_by_the_worse_group() -> None:
     between, slow = (300.0, 301.0, 302.0, 303.0, 304.0, 305.0), (900.0,) * 6
 
     assert leading({"inter-thread": TWO_GROUPS, "uds": between, "tcp": slow}) == ["uds"]
@@ -243,14 +243,14 @@ def test_transport_with_two_groups_of_runs_is_compared_by_its_worse_group_when_t
     assert leading({"inter-thread": TWO_GROUPS, "tcp": slow}) == ["inter-thread"]
 
 
-def test_runs_in_one_group_precede_runs_in_two_groups_with_an_equal_value() -> None:
+def test_single_group_of_runs_precedes_two_groups_if_the_ranked_values_are_equal() -> None:
     both, one = (runs_of(values).cells("latency", "p50")[64] for values in (TWO_GROUPS, (581.0,) * 6))
 
     assert standing(both).value == standing(one).value == 581.0
     assert min([both, one], key=rank_key) is one
 
 
-def test_table_highlights_both_groups_of_runs_only_if_the_worse_group_is_among_the_best() -> None:
+def test_two_groups_of_runs_are_highlighted_only_if_the_worse_group_is_among_the_best() -> None:
     def highlighted(runs: Mapping[str, Sequence[float]]) -> list[str]:
         group, found = members_of(runs)
         return re.findall(r"tl-best\"><a[^>]*>([^<]*)", str(group_table(group, found, [64], Links("l"), "t", {})))

@@ -115,7 +115,7 @@ def test_missing_percentile_with_too_few_samples_has_the_same_words_in_all_table
 
 
 @pytest.mark.parametrize(("sizes", "words"), [((64,), "not measured"), ((64, 1024), "not stated")])
-def test_cell_reads_not_measured_for_a_size_without_runs_and_not_stated_for_a_missing_statistic(sizes: tuple[int, ...], words: str) -> None:
+def test_cell_without_a_number_says_why_the_number_is_missing(sizes: tuple[int, ...], words: str) -> None:
     def of(transport: str, numbers_: list[tuple[int, str]]) -> list[ResultRow]:
         conditions = Conditions(basis="rtt", transport=transport, definition="ours", load_mode="closed")
         return [

@@ -34,7 +34,10 @@ def own_scripts() -> dict[str, Path]:
 
 
 def body(manifest: Manifest, run: str) -> str:
-    """The script gets no list of sizes, because the commands of perftest state their sizes."""
+    """Return the commands of a script, which follow ``set -eu``.
+
+    No list of sizes is given to `shell_script`, because the commands of perftest state their sizes.
+    """
     return (shell_script(manifest, run, []) or "").partition("set -eu")[2]
 
 
@@ -53,7 +56,7 @@ def test_each_run_that_our_own_tool_measured_has_a_script() -> None:
     assert "" not in own_scripts()
 
 
-def test_script_of_each_own_run_requests_the_results_of_its_log() -> None:
+def test_script_of_an_own_run_measures_what_the_log_of_this_run_contains() -> None:
     runs = own_runs()
     for path in tries([*own_scripts().values()], [*runs]):
         manifest = runs[path]

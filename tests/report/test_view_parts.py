@@ -106,7 +106,7 @@ def test_series_of_a_test_have_no_numbers_of_another_test_of_the_same_run(whole:
     assert all(counts.values())
 
 
-def test_systems_measured_in_the_same_way_are_separate_in_their_selections(whole: View) -> None:
+def test_selection_of_a_system_excludes_similar_runs_of_other_systems(whole: View) -> None:
     name, results = next((name, results) for name, results in whole.by_run.items() if not whole.runs[name].published)
     run = whole.runs[name]
     other = msgspec.structs.replace(run, run="other", system="another")
@@ -119,7 +119,7 @@ def test_systems_measured_in_the_same_way_are_separate_in_their_selections(whole
         assert {run.system for one in both.only(Selection(system=system)).series() for run in one.runs} == {system}
 
 
-def test_cell_lists_each_mark_of_its_runs_once_in_a_fixed_order(whole: View) -> None:
+def test_cell_has_each_mark_of_the_runs_once_and_in_a_fixed_order(whole: View) -> None:
     first = whole.summaries()[0]
     runs = [msgspec.structs.replace(first, marks=marks) for marks in (("loss",), (), ("undersampled", "loss"))]
     (one,) = series_of(runs)

@@ -43,5 +43,5 @@ def test_folders_removed_by_the_caller_are_skipped(tmp_path: Path) -> None:
     assert sorted(seen) == [top, f"{top}/a", f"{top}/a/d", f"{top}/e"]
 
 
-def test_missing_folder_is_empty(tmp_path: Path) -> None:
+def test_walk_of_a_missing_folder_yields_nothing(tmp_path: Path) -> None:
     assert not list(walk(str(tmp_path / "nowhere")))

@@ -110,7 +110,7 @@ def test_ticks_of_sizes_have_short_labels() -> None:
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["100 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"]
 
 
-def test_axis_of_sizes_labels_both_ends_without_close_neighbours_and_an_axis_of_shares_starts_at_zero() -> None:
+def test_ticks_include_the_ends_of_an_axis_without_close_neighbours() -> None:
     axis = size_axis([28, 100_000, 100 << 10])
 
     assert (axis.ticks[0], axis.ticks[-1]) == (28, 100 << 10)
@@ -192,7 +192,7 @@ def test_no_text_of_a_manifest_can_end_a_comment_of_the_script() -> None:
     assert [line for line in script.splitlines() if line and not line.startswith("#")] == ["set -eu", "true"]
 
 
-def test_property_of_a_host_is_not_called_missing_if_the_text_of_another_property_contains_it() -> None:
+def test_property_does_not_count_as_missing_if_another_property_states_the_value() -> None:
     assert missing("network", {"nic": "Intel 710, dual port, 10 Gbit/s"}) == ["MTU", "switch"]
     assert missing("cpu", {"model": "Some CPU"}) == ["cores", "governor", "turbo"]
 

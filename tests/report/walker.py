@@ -178,7 +178,10 @@ def _worked_out(line: str, metric: str) -> list[float]:
 
 
 def _shares(line: str) -> list[float]:
-    """Return the possible shares of lost messages, from the lost messages and the received or sent messages of a line."""
+    """Return each share of lost messages that two whole numbers of a line can give.
+
+    The first number may count the lost messages. The second number may count the received messages or the sent messages.
+    """
     counts = [int(text) for text in _PRINTED.findall(line) if text.isdigit()]
     pairs = [(lost, other) for lost in counts for other in counts if lost > 0 and other > 0]
     return [share for lost, other in pairs for share in (lost / (lost + other), lost / other)]
@@ -214,7 +217,10 @@ def walk(site: Path) -> Walk:
 
 
 def points(site: Path) -> tuple[int, list[str]]:
-    """Return how many points of figures link to a number. Also return the points whose value is not on their line."""
+    """Return how many points of figures have a link to a number in a log.
+
+    Also return a text for each point whose value is not on the linked line.
+    """
     count, wrong = 0, list[str]()
     for file in sorted(site.rglob("*.html")):
         text, page = file.read_text(encoding="utf-8"), file.relative_to(site).with_suffix("").as_posix()

@@ -33,7 +33,7 @@ def open_machines(
     Args:
         names: names of hosts of the campaign, or `HERE`.
         hosts: the hosts of the campaign.
-        tools: the path of each program on this machine, by its name in commands (their first word).
+        tools: the paths of programs on this machine. A key is the first word of the commands that start the program.
         checkout: the repository whose revision is part of the environment of this machine.
 
     Raises:
@@ -151,5 +151,8 @@ def describe_hosts(hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) ->
 
 
 def _unused_id(name: str, described: Mapping[str, Host]) -> str:
-    """Machines with the same properties would have the same id, so a number is appended to the id of each further machine."""
+    """Return ``name``, with a number appended if another machine already has this id.
+
+    Machines with the same properties have the same ``name``.
+    """
     return next(candidate for candidate in (name, *(f"{name}-{number}" for number in range(2, len(described) + 2))) if candidate not in described)

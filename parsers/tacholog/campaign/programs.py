@@ -223,7 +223,7 @@ def _words_of_option(wrapper: Wrapper, word: str) -> int | None:
     for index, letter in enumerate(letters):
         offset = wrapper.short.find(letter)
         if offset < 0 or letter == ":":
-            # the option is unknown; an optional value must be attached to its option, as in `unshare -n/run/netns/a`
+            # This letter is not a known option. It may begin the value that is attached to an option, as in `unshare -n/run/netns/a`.
             return None
         if wrapper.short[offset + 1 : offset + 2] == ":":
             return 1 if index + 1 < len(letters) else 2
@@ -231,7 +231,10 @@ def _words_of_option(wrapper: Wrapper, word: str) -> int | None:
 
 
 def _after_ip(words: Sequence[str]) -> int | str:
-    """Accept ``ip [OPTIONS] netns exec NAME PROGRAM`` and ``vrf`` instead of ``netns``. ``ip`` accepts abbreviations, such as ``ip net e``."""
+    """Return the number of words before the program in ``[OPTIONS] netns exec NAME PROGRAM``; a text with the reason if no program is run.
+
+    ``vrf`` may replace ``netns``. Each word may be abbreviated, as in ``ip net e``, because ``ip`` accepts abbreviations.
+    """
     position, is_in_all = 0, False
     while position < len(words) and words[position].startswith("-"):
         is_in_all = is_in_all or words[position] in ("-a", "-all", "--all")
@@ -328,9 +331,9 @@ def list_names(command: Sequence[str], tools: Mapping[str, Path]) -> ListedNames
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
     except subprocess.TimeoutExpired:
-        raise TachologError(f"`{' '.join(command)}` did not end within 20 s, so its list is not known") from None
+        raise TachologError(f"`{' '.join(command)}` did not end within 20 s, so the names that this command lists are not known") from None
     if done.returncode != 0:
-        raise TachologError(f"`{' '.join(command)}` ended with exit code {done.returncode}, so its list is not known")
+        raise TachologError(f"`{' '.join(command)}` ended with exit code {done.returncode}, so the names that this command lists are not known")
     lines = [line for line in done.stdout.splitlines() if line.strip()]
     others = {word: line.strip() for line in lines if line[0].isspace() for word in line.split()}
     return ListedNames(frozenset(line.split()[0] for line in lines if not line[0].isspace()), others)

@@ -83,7 +83,7 @@ def plan_warnings(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
         roots: the folders of the runs of both sides.
 
     Raises:
-        UnreadableInput: a record does not match the schema. Files with this name that are not next to the folders of the two sides are ignored.
+        UnreadableInput: an ``ab.toml`` does not match the schema. Only an ``ab.toml`` next to the folders of the two sides is read.
     """
     named = list(dict.fromkeys(root for root in roots if root and root not in _ABOVE_NOTHING))
     # The search for a record starts once at each folder of runs, because hundreds of runs are in a few folders.

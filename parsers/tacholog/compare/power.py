@@ -1,8 +1,10 @@
 """The power of a comparison: which changes it can detect. The same functions are used before the first run and after the last run.
 
 Two tests share the significance level of a comparison. The first is the rank test of each row, adjusted for all rows. It detects a change of many
-rows at once, and outliers do not disturb it. The second is the test by the largest row (`tacholog.compare.statistics`). It detects the change of a
-single row. The share of each test depends only on the numbers of pairs and rows, never on measured values.
+rows at once, and outliers do not disturb it. The second is called the test by the largest row, because it compares each row with
+the largest statistic that chance could cause in any row (`tacholog.compare.statistics`). This test detects the change of a single row.
+
+The share of each test depends only on the numbers of pairs and rows, never on measured values.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ def attainable(design: RunCounts, share: float) -> float:
 
     Args:
         design: the number of pairs or sessions of the row, and the number of rows.
-        share: the share of the level for the test by the largest row.
+        share: the share of the significance level that the test by the largest row gets (`share_of_largest`).
     """
     by_rank = design.rows * least_p(design.old, design.new, design.paired) / (1 - share) if share < 1 else 1.0
     by_largest = max(least_p(design.old, design.new, paired=True), 1 / flips_of(design.old)) / share if design.paired and share else 1.0
@@ -100,7 +102,8 @@ def detectable(
     """Return the smallest true shift of a single row that a comparison detects in four cases of five; infinite if no shift can be detected.
 
     A shift is detected if the verdict is better or worse: it is significant, the interval of the row excludes zero, and the estimate
-    reaches the threshold. `tacholog diff` prints the smallest shift for undecided rows, and `tacholog ab --plan` before the first run.
+    reaches the threshold. `tacholog diff` prints the smallest shift for each undecided row. `tacholog ab --plan` prints the smallest shift before the
+    first run.
 
     Args:
         deviation: standard deviation of the logarithms between runs (of the differences, if paired), shape (rows,).
@@ -157,7 +160,10 @@ class _Needs(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
-    """Simulate rows with normal noise. No search is necessary, because all statistics increase with the shift."""
+    """Simulate rows with normal noise, and return the shifts that these rows need to be detected.
+
+    The shifts are computed without a search, because all statistics increase with the shift.
+    """
     generator = np.random.default_rng(1)
     old, new, rows, paired = design
     draws = min(_DRAWS, _DRAWN // (old * new))
@@ -195,8 +201,8 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
         return by_own_flips[:, -1]
     below = np.cumsum(np.log(generator.random((draws, allowed))) / (flips - 1.0 - np.arange(allowed)), axis=1)  # sorted, the largest value first
     others = spread[:, None] * student_t_two_sided_quantile(-np.expm1(below / (rows - 1)), pairs - 1) - mean[:, None]
-    # Some of the allowed flips may give a large statistic in the row itself, and the rest in another row. All ways to divide the allowed flips
-    # between both are tried.
+    # An allowed flip gives a large statistic either in the row itself or in another row. All ways to divide the allowed flips between these two
+    # cases are tried.
     return np.asarray(np.maximum(by_own_flips, others[:, ::-1]).min(axis=1))
 
 
@@ -205,7 +211,8 @@ def _by_own_flips(noise: Floats, allowed: int) -> Floats:
 
     With the shift at index k, at most k flips give the row a statistic that is as large as the measured statistic of the row.
     """
-    # A flip gives such a statistic if the sum of the flipped pairs is at most zero, or if the sum of the other pairs is at most zero.
+    # A flip changes the signs of some pairs. It gives a statistic as large as the measured statistic in two cases: if the sum of these pairs is at
+    # most zero, or if the sum of all remaining pairs is at most zero.
     pairs = noise.shape[1]
     chosen = (np.arange(1, 2**pairs - 1)[:, None] >> np.arange(pairs)) & 1
     means = noise @ (chosen / chosen.sum(axis=1, keepdims=True)).T

@@ -53,7 +53,10 @@ def median_interval(values: Sequence[float], confidence: float) -> MedianInterva
 
 
 def values_needed(confidence: float) -> int:
-    """Return the number of values that this confidence needs: the range of n values contains the median in all but 2 of 2**n cases."""
+    """Return the smallest number of values whose range contains the median with this confidence.
+
+    The range of n values misses the median in 2 of 2**n cases.
+    """
     count = 2
     while not _rank(count, confidence)[0]:
         count += 1

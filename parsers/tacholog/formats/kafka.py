@@ -173,7 +173,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Command:
-    """What a command, or its output before the results, states about the results that follow."""
+    """The facts about the next results, taken from a command and from the lines before these results."""
 
     def __init__(self) -> None:
         self.conditions = Conditions()
@@ -183,7 +183,10 @@ class _Command:
         self._next = 0  # the number of the line that continues the command
 
     def take(self, line: Line) -> bool | Facts:
-        """Return the facts that a line states; otherwise whether the line is known. A new command replaces all earlier facts."""
+        """Return the facts of a line about a new topic. For all other lines, return whether the line is known.
+
+        A line with a new command replaces the facts of the earlier command.
+        """
         text = line.text.rstrip()
         if created := _CREATED.fullmatch(text):
             return Facts(conditions=Conditions(partitions=int(created[1]), replication_factor=int(created[2])))

@@ -169,7 +169,10 @@ def name_without_unit(name: str) -> str:
 
 
 def states_of(name: str) -> Mapping[str, States] | None:
-    """Return the conditions that the logs of a format state, by test; ``None`` if the format does not declare them, or is not installed."""
+    """Return which conditions are stated in the logs of a format, for each kind of test.
+
+    The result is ``None`` if the format does not declare its conditions, or if the format is not installed.
+    """
     states = getattr(_resolved(name), "STATES", None)
     if not isinstance(states, Mapping) or not all(isinstance(test, str) and isinstance(value, States) for test, value in states.items()):
         return None

@@ -254,7 +254,7 @@ def panel_title(answer: Answer, panel: tuple[Value, ...]) -> str:
 
 
 def choice_words(choice: ChosenValue) -> str:
-    """Return sentences on a field of which the answer shows only one value: the shown value, and the values that are not shown."""
+    """Return sentences that name the shown value of a field, and the values of this field that the answer does not show."""
     others = [f"{choice.field.short(value)} ({_runs(runs)})" for value, runs in choice.runs.items() if value != choice.value]
     choice_text = f"{choice.field.short(choice.value)} ({_runs(choice.runs[choice.value])})"
     return f"These runs differ in {choice.field.title}. Shown: {choice_text}. Not shown: {_listed(others)}."
@@ -307,7 +307,7 @@ def missing_sentences(answer: Answer) -> list[str]:
 
 
 def _shortened(cases: Sequence[str]) -> str:
-    """The end of a long list is replaced by a count, because the table shows all cases."""
+    """Return the list of cases as text. The end of a long list is replaced by a count, because the table shows all cases."""
     more = f"; and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES + 1 else ""
     return f"{'; '.join(cases[: _MOST_CASES if more else None])}{more}"
 

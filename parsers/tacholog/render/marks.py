@@ -40,7 +40,7 @@ def shared_mark(name: str, anchor: str) -> Html:
 
 
 def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
-    """Return a note above a table on the marks that all its numbers have; nothing if there are none."""
+    """Return the note that stands above a table and names the marks of nearly all numbers; nothing if there are no such marks."""
     notes = [shared_mark(name, anchor) for name in names]
     return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
@@ -54,7 +54,7 @@ def add_shared_marks(used: UsedMarks, shared: Iterable[str]) -> None:
 def add_marks(used: UsedMarks, cell: Cell) -> None:
     """Add the marks of a number, and whether only some of its runs have them.
 
-    No single run has the mark of two groups, so this mark counts for all runs.
+    The mark `TWO_GROUPS` is an exception: it counts as a mark of all runs, because it describes all runs together and no single run has it.
     """
     for mark in cell.marks:
         used[mark] = used.get(mark, False) or (mark != TWO_GROUPS and not all(mark in result.marks for result in cell.results))

@@ -97,5 +97,5 @@ def _as_html(value: object) -> str:
 
 
 def _as_piece(value: object) -> str:
-    """Jinja's own escaping is off, so nothing escapes the returned value a second time."""
+    """Return a value, escaped. Jinja's own escaping is off, so the returned text is not escaped a second time."""
     return escaped(value) if type(value) is str else _as_html(value)

@@ -25,11 +25,12 @@ class LogHead(msgspec.Struct):
     Attributes:
         format: the format in which the log was read.
         size_bytes: the size of the file; ``None`` if it could not be read. The same holds for ``sha256`` and ``text_sha256``.
-        text_sha256: the SHA-256 of the text. If the log is compressed, it differs from ``sha256``.
+        text_sha256: the SHA-256 of the text. If the log is compressed, ``text_sha256`` differs from ``sha256``.
         lines: the number of lines of each class.
         facts: the facts that the log states about its run.
-        status: how the run ended, and ``reason``: why it ended in this way. Both are ``None`` if the log does not state it.
-        problems: the rows of ``problems``, without the column ``run``.
+        status: how the run ended; ``None`` if the log does not state how.
+        reason: why the run ended in this way; ``None`` if the log does not state a reason.
+        problems: the problems of the log, as rows of the table ``problems``. The rows lack the column ``run``.
         text_bytes: the size of the text. If the log is compressed, the text is larger than the file.
         is_lost: whether the log could not be read. Then a problem states the reason.
     """
@@ -118,7 +119,10 @@ def read_log(
 
 
 def lost_head(entry: LogFile, kind: str, reason: str, log_format: str | None = None, text_bytes: int = 0) -> LogHead:
-    """Return the head of a log that could not be read. If a format fails in the middle of a log, the results before the failure are not used."""
+    """Return the head of a log that could not be read.
+
+    A format may fail in the middle of a log. Then the whole log counts as not read, so the results before the failure are not used.
+    """
     facts = Facts(status="failed", reason=f"{entry.file} cannot be read")
     status, why = (facts.status, facts.reason) if entry.results else (None, None)
     problems = [problem("", entry.file, 0, kind, "", reason)]
@@ -171,7 +175,10 @@ class _Reader:
         return scan.account
 
     def _read_without_results(self, text: LogText) -> Account:
-        """Detect the format only so that a page can show the lines. No line causes a problem."""
+        """Return the account of a log whose results are not used, so that no line of the log causes a problem.
+
+        The format is detected, because a page shows the lines.
+        """
         try:
             self.format = Scan(text, self._entry.format).format_name
         except UnreadableInput:

@@ -53,7 +53,7 @@ class SchemaColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kind_of(annotation: object) -> Kind:
-    """Return the kind of column that holds the values of a field of a struct."""
+    """Return the kind of column for a field with this annotation, for example ``integer`` for ``int``."""
     plain = {*plain_types(annotation)}
     kinds: tuple[tuple[type, Kind], ...] = ((bool, "true or false"), (int, "integer"), (float, "number"))
     return next((kind for type_, kind in kinds if type_ in plain), "text")

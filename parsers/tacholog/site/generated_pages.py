@@ -280,7 +280,7 @@ def _without_inline_scripts(_app: Sphinx, _page: str, _template: str, context: d
     context["script_files"] = [file for file in context["script_files"] if file.filename]
     for file in context["script_files"]:
         file.attributes["defer"] = "defer"
-    # There are thousands of pages without menus. They do not load the files that they do not use.
+    # Thousands of pages have no menus. These pages do not load the files that only menus need.
     if _NO_MENUS in (context.get("meta") or {}):
         for kind, used in _USED_WITHOUT_MENUS.items():
             context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]

@@ -103,7 +103,7 @@ def _stamp_to_publish(site: Path, label: str, *, incomplete: bool) -> Stamp:
     stamp = finished(site)
     if (stamp.problems or stamp.altered) and not incomplete:
         raise UnreadableInput(f"{site}: {_incomplete_words(stamp)}")
-    # The list of versions of the site is left out: it names no version, and publishing makes a new list.
+    # The list of versions is left out, because the list of an unpublished site is empty. Publishing writes a new list.
     return msgspec.structs.replace(stamp, files={name: digest for name, digest in stamp.files.items() if name != f"{VERSIONS}/{_INDEX}"})
 
 
@@ -202,7 +202,7 @@ def _link_or_copy(source: str | Path, target: str | Path) -> None:
 
 
 def _keep_addresses(target: Path) -> None:
-    """If the newest version does not have an address, the address leads to the newest older version that has it."""
+    """Keep each address that only older versions have. The address then leads to the newest of these versions."""
     labels = published(target)
     for label in labels:
         for page in _linkable_files(target / VERSIONS / label):
@@ -320,7 +320,10 @@ def _git_folder_for(branch: str) -> Path:
 
 
 def _restore(branch: str, target: Path) -> bool:
-    """Return whether the content is that of origin. The branch of origin is preferred, because readers see it."""
+    """Unpack the content of a branch into ``target``. Return whether the content comes from the branch of origin.
+
+    The local branch is used only if origin has no such branch, because readers see the branch of origin.
+    """
     for remote, name in ((True, f"refs/remotes/origin/{branch}"), (False, f"refs/heads/{branch}")):
         if subprocess.run(["git", "rev-parse", "--verify", "--quiet", name], capture_output=True, check=False).returncode == 0:
             archive = target.with_suffix(".zip")  # Not a tar file: Python unpacks tar files safely only since version 3.11.4.

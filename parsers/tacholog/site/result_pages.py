@@ -117,7 +117,7 @@ def selection_of(fields: Sequence[str], values: Sequence[str]) -> Selection:
 
 
 def page_groups(view: View, fields: tuple[str, ...] = DEFAULT) -> Sequence[PageGroup]:
-    """Return all pages of results, grouped by the first field. They are computed once for the list of pages and for the pages of logs."""
+    """Return all pages of results, grouped by the first field. The groups are computed only once, although several pages need them."""
     return view.once(("pages of results", fields), partial(_page_groups, view, fields))
 
 

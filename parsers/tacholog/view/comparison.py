@@ -1,4 +1,4 @@
-"""The content of the comparison page: the series with their numbers, and the verdicts on which series may be compared.
+"""The content of the comparison page: the series with their numbers, and verdicts. A verdict says whether two series may be compared.
 
 The page's script decides nothing. It looks up verdicts (`ConditionVerdicts`), filters, sorts, and computes ratios and means.
 """
@@ -80,9 +80,12 @@ class OfferedSeries(msgspec.Struct, frozen=True):
 
 
 class SeriesComparison(msgspec.Struct, frozen=True):
-    """All series on the page. ``verdicts`` and ``repeats`` have an entry for each metric.
+    """All series on the page, with verdicts and repeats.
 
-    ``repeats`` holds, for each series, the indices of the series with the same republished figures.
+    Attributes:
+        series: all series on the page.
+        verdicts: the verdicts for each metric.
+        repeats: for each metric, an entry for each series. The entry lists the indices of all further series with the same republished figures.
     """
 
     series: tuple[OfferedSeries, ...]
@@ -200,5 +203,5 @@ def other_conditions(key: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def metric_words(metric: str, label: str) -> str:
-    """Return the name of a metric with a statistic."""
+    """Return the name of a metric, followed by the label of a statistic if this label is not empty."""
     return ", ".join(filter(None, (METRICS[metric].words, label)))

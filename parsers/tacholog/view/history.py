@@ -1,7 +1,7 @@
 """The history of a metric: one line for each row, over all releases of a system, with the verdict between neighbouring releases.
 
-A value is the median of the runs that the comparison uses (in pairs, only of the paired runs). A release that was measured in two campaigns has a
-line for each campaign, because a median over both would merge two builds or two days into one value.
+A value is the median of the runs that the comparison uses. In a comparison of pairs, these are only the paired runs. A release that was measured in
+two campaigns has a line for each campaign, because a median over both would merge two builds or two days into one value.
 
 This module also determines the order of the releases and the list of the newest releases.
 """
@@ -117,15 +117,18 @@ def neighbours(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def since(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
-    """Return each system with an older release and the newest release that are not neighbours, for users who skip releases."""
+    """Return the pairs of releases that users compare if they skip releases. An entry has a system, an older release and the newest release.
+
+    The older release is not a neighbour of the newest release.
+    """
     return [(system, old, names[-1]) for system, names in releases_of(runs).items() for old in reversed(names[:-2])]
 
 
 def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
     """Return the system and the two releases of each of the newest comparisons.
 
-    The first comparison is that of the most recent own release with its previous release. The others are those of other systems whose newest release
-    has the same name, sorted by system.
+    The first comparison is between the most recent own release and the release before it. Further comparisons are added for each other system whose
+    newest release has the same name as this most recent release. These further comparisons are sorted by system.
 
     A release is as recent as its first run, because a later campaign can measure an older release again.
     """
@@ -398,7 +401,10 @@ def _line_ending_with_runs_of(lines: Sequence[HistoryLine], start: HistoryPoint)
 
 
 def _same_runs(end: HistoryPoint, start: HistoryPoint) -> bool:
-    """Runs are compared by their values. Points of pairs or sessions have fewer values than points of all runs."""
+    """Return whether two points show the same runs of a release. The runs are compared by their values.
+
+    If the numbers of values differ, only the medians are compared, because points of pairs or sessions have fewer values than points of all runs.
+    """
     alike = end.release == start.release and math.isclose(end.value, start.value)
     return alike and (len(end.runs) != len(start.runs) or sorted(end.runs) == sorted(start.runs))
 

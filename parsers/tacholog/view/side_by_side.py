@@ -155,7 +155,8 @@ class MachineTable(msgspec.Struct, frozen=True):
     def sizes(self) -> list[int]:
         """Return the usual sizes, and up to seven other sizes that many rows have.
 
-        A size is in many rows if it is in at least a third as many rows as the most frequent size.
+        A size is in many rows if the number of its rows is at least a third of that of the most frequent size. For example, if the most frequent
+        size is in 30 rows, a size in 10 rows is shown.
         """
         counts = Counter(size for row in self.rows for size in {size for statistic in STATISTICS for size in row.cells(statistic)})
         most = sorted(size for size, count in counts.items() if _PART_OF_ROWS * count >= max(counts.values()))
@@ -173,7 +174,10 @@ class Slice(msgspec.Struct, frozen=True):
     statistic: Statistic | None = None
 
     def columns(self, table: MachineTable) -> list[tuple[Statistic, int]]:
-        """Return the columns of a table; an empty list if the table has no such number. A column that was not measured in any row is left out."""
+        """Return the columns that this slice shows of a table. A column that was not measured in any row is left out.
+
+        The list is empty if the table has no number for the slice.
+        """
         statistics = [statistic for statistic in table.statistics() if self.statistic in (None, statistic)]
         columns = [(statistic, size) for statistic in statistics for size in (table.sizes() if self.size is None else [self.size])]
         has_number = {column: any(column[1] in row.cells(column[0]) for row in table.rows) for column in columns}
@@ -291,7 +295,10 @@ def _pairs(of_host: Mapping[Group, Sequence[SystemSeries]], labels: Sequence[str
 
 
 def _rows(series: Sequence[Sequence[SystemSeries]], labels: Sequence[str]) -> list[ComparedRow]:
-    """Combine the latencies and the rates of each transport. If several series could belong together, none are combined."""
+    """Return rows, each with the latencies and the rates of one transport.
+
+    Latencies and rates stay in separate rows if it is not clear which of them belong together, because the transport has several series.
+    """
     by_way = [_by_way(members) for members in series]
     joined_members: list[tuple[SystemSeries, ...]] = []
     for key in dict.fromkeys(key for by_key in by_way for key in by_key):
@@ -316,7 +323,10 @@ def _rows(series: Sequence[Sequence[SystemSeries]], labels: Sequence[str]) -> li
 
 
 def _rate_words(member: SystemSeries) -> str:
-    """If the load is a share of the highest rate, each row has another offered rate. Otherwise, return an empty text."""
+    """Return the offered rate in words; an empty text if the load is not a share of the highest rate.
+
+    If the load is a share, each row has a different offered rate.
+    """
     key = dict(member.series.key)
     return words("offered_rate_per_s", key["offered_rate_per_s"]) if key["load_share"] is not None else ""
 

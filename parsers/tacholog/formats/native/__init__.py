@@ -89,8 +89,8 @@ STATES = {
     "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s placement settings"),
 }
 
-# Formulas of numbers that a line does not print. If a number has several formulas, a formula is used
-# only if the line has all its fields. The first of these formulas is used.
+# Formulas of numbers that a line does not print. A number may have several formulas, for lines with different fields. The first formula is used
+# whose fields are all on the line.
 COMPUTED = {
     ("cpu_per_message", "mean"): ("(sides_ns + companion_ns) / messages", "sides_ns / messages"),
     ("loss", "total"): ("lost / (received + lost)",),
@@ -144,7 +144,10 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _NativeRun:
-    """Facts about later lines. Sizes are measured one after another, so only the warm-up of the latest size is stored."""
+    """The facts about a run that change how later lines are read.
+
+    Only the warm-up of the latest size is stored, because the sizes are measured one after another.
+    """
 
     def __init__(self) -> None:
         self._is_open = self._is_one_of_several = self._has_companion = False

@@ -113,7 +113,10 @@ _CONDITIONS: Mapping[str, tuple[str, Callable[[Fields, str], Any]]] = {
 
 
 def conditions_under(fields: Fields, keys: str) -> dict[str, Any]:
-    """Return the conditions of a line under ``keys``, which are separated by blanks. Missing keys are skipped. Raises the same errors as `one_of`."""
+    """Return the conditions that a line states under some keys. Keys that are not on the line are skipped.
+
+    ``keys`` lists the keys, separated by blanks. The errors are the same as those of `one_of`.
+    """
     entries = [(key, *_CONDITIONS[key]) for key in keys.split() if key in fields]
     return {condition: read(fields, key) for key, condition, read in entries}
 
