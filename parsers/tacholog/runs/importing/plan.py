@@ -86,7 +86,10 @@ def _texts(run: ImportedRun) -> tuple[str, ...]:
 
 
 def decide(runs: Iterable[ImportedRun], existing: ExistingRuns) -> Decisions:
-    """Decide which runs are new. If no repetition is stated for a run, it gets a number after the numbers of the present runs."""
+    """Decide which runs are new.
+
+    A run gets its repetition from its path or from the user. If neither states the repetition, the run gets the next number after the existing runs.
+    """
     final: list[ImportedRun] = []
     for folder, members in by_variant(runs).items():
         # An earlier import may have written runs with other fields into a folder of this name.
