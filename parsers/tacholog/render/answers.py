@@ -398,7 +398,10 @@ def _over_axis(answer: Answer, panel: tuple[Value, ...], axis: Factor) -> Figure
 
 
 def _without_axis(answer: Answer) -> Figure:
-    """Return the figure of an answer without an axis of points. The panels stand side by side; or the subjects, if there is only one panel."""
+    """Return the figure of an answer that has no axis.
+
+    The panels stand side by side. If there is only one panel, the subjects stand side by side.
+    """
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):

@@ -193,8 +193,7 @@ def version_of(member: SystemSeries) -> str:
 def other_conditions(key: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the name and the value of each condition that the page does not show elsewhere.
 
-    The release is omitted if it is equal to the version of the system. The version of the tool is omitted if it is equal to the release, or to the
-    version of the system.
+    The release and the version of the tool are omitted if they only repeat a version that is already stated, such as the version of the system.
     """
     versions = {key["system_version"]}
     key = with_each_label([key])[0]

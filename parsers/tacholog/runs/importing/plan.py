@@ -88,7 +88,7 @@ def _texts(run: ImportedRun) -> tuple[str, ...]:
 def decide(runs: Iterable[ImportedRun], existing: ExistingRuns) -> Decisions:
     """Decide which runs are new.
 
-    A run gets its repetition from its path or from the user. If neither states the repetition, the run gets the next number after the existing runs.
+    A stated repetition is kept. If no repetition is stated for a run, the run gets the next number after the numbers of the existing runs.
     """
     final: list[ImportedRun] = []
     for folder, members in by_variant(runs).items():
