@@ -441,8 +441,8 @@ TEST(Mock, ALossInAnOpenLoopDoesNotIncreaseTheMemory) {
     const auto brief = peak("0.2");
     const auto longer = peak("8");
 
-    // The longer run has 780,000 messages more than the brief run. These messages would take 6.2 MB if all of them stayed
-    // in memory. The limit is 3 MB, because waiting messages take 1 MB if the host stops one side for 100 ms.
+    // The longer run has 780,000 messages more than the brief run. These messages would take 6.2 MB if all of them
+    // stayed in memory. The limit is 3 MB, because waiting messages take 1 MB if the host stops one side for 100 ms.
     EXPECT_LE(longer, brief + 3'000'000);
 }
 #endif
