@@ -25,7 +25,7 @@ def files() -> set[str]:
 
 
 def names_at_home() -> set[str]:
-    """Other programs may also make files in the home during the tests."""
+    """Return the paths directly in the folders of the user. New paths are no proof: other programs may also make files there during the tests."""
     return {str(path) for folder in _OF_THE_USER if folder.is_dir() for path in folder.iterdir()}
 
 

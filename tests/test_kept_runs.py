@@ -58,7 +58,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def work_for(data: Path, cache: str = "cache") -> Work:
-    """The `Work` has a cache next to the data, as a new command has it."""
+    """Return a new `Work` whose cache is in a folder next to the data. A new command also begins with a new `Work`."""
     return Work(cache=Cache(data.parent / cache))
 
 
@@ -351,7 +351,7 @@ FULL = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resour
 
 
 def loading(data: Path, trouble: str) -> subprocess.CompletedProcess[str]:
-    """The program executes the code ``trouble`` and then reads the runs."""
+    """Run a program that first executes the code in ``trouble`` and then reads the runs. Return the ended program with its output."""
     return subprocess.run([sys.executable, "-c", LOADING.format(trouble), str(data)], check=False, capture_output=True, text=True)
 
 

@@ -85,7 +85,7 @@ def test_option_explain_shows_each_line_with_its_class() -> None:
     assert "document.md:11: record " in done.stdout
 
 
-def test_option_explain_names_the_facts_that_a_line_states_about_the_run() -> None:
+def test_parse_with_explain_shows_the_facts_that_each_line_states() -> None:
     done = tacholog("parse", "--explain", FORMATS / "native/latency-udp.log")
 
     lines = done.stdout.splitlines()
@@ -162,7 +162,7 @@ def test_single_format_is_listed_with_its_outputs_and_its_source() -> None:
     assert tacholog("formats", "nonsense").returncode == 2
 
 
-def test_truncated_run_is_reported_and_strict_fails(tmp_path: Path) -> None:
+def test_strict_parsing_reports_a_truncated_run_and_fails(tmp_path: Path) -> None:
     log = tmp_path / "perftest.log"
     whole = (FORMATS / "native" / "latency-udp.log").read_text().splitlines(keepends=True)
     log.write_text("".join(line for line in whole if not line.startswith("end ")))
@@ -173,7 +173,7 @@ def test_truncated_run_is_reported_and_strict_fails(tmp_path: Path) -> None:
     assert f"{log}: the run was cut off: " in done.stderr
 
 
-def test_run_without_a_result_is_reported_and_strict_fails() -> None:
+def test_strict_parsing_reports_a_run_without_a_result_and_fails() -> None:
     log = FORMATS / "qperf/conf.log"
 
     done = tacholog("parse", log, "--strict")

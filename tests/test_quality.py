@@ -24,7 +24,7 @@ CLOSED = Conditions(load_mode="closed", basis="rtt/2", definition="rti-one-way",
 
 
 def latency(samples: int | None = None, **values_ns: float) -> Record:
-    """The name ``p99_99`` stands for p99.99."""
+    """Return a record with these latencies. Each keyword is the name of a statistic, such as ``p99_99`` for p99.99."""
     numbers = tuple(Number(metric="latency", statistic=name.replace("_", "."), value=value) for name, value in values_ns.items())
     return Record(test="latency", payload_bytes=64, numbers=numbers, samples=samples)
 
@@ -42,7 +42,10 @@ def marked(
     run: RunContext = RunContext(),  # noqa: B008
     others: Sequence[Record] = (),
 ) -> dict[str, tuple[str, ...]]:
-    """The key is the statistic for a latency, and the metric for any other number."""
+    """Return the marks of a record's numbers. Numbers without marks are left out.
+
+    If a number is a latency, its key is the statistic. Otherwise, its key is the metric.
+    """
     builder = ColumnBuilder()
     for line, one in enumerate((record, *others), start=1):
         builder.add(Event(line, line, (line,), "", "record", one), one)
@@ -122,7 +125,7 @@ def test_record_without_samples_and_without_a_load_mode_has_no_mark() -> None:
     assert marked(latency(mean=101_000, p99_9999=200_000)) == {}
 
 
-def test_maximum_and_mean_are_marked_if_the_maximum_is_close_to_half_the_time_out_of_the_tool() -> None:
+def test_timeout_artefact_in_the_maximum_marks_maximum_and_mean() -> None:
     found = marked(latency(mean=39_000, p50=30_000, max=100_057_000), Conditions(definition="rti-one-way"))
 
     assert found == {"mean": ("timeout_artefact",), "max": ("timeout_artefact",)}
@@ -141,7 +144,10 @@ def test_statistics_that_are_not_adjacent_can_also_be_in_the_wrong_order() -> No
 
 
 def printed_ns(**cells: tuple[float, float | None]) -> Record:
-    """Each argument is a value and its resolution, in nanoseconds; ``p99_9`` is p99.9."""
+    """Return a record with latencies as a tool printed them.
+
+    Each keyword is the name of a statistic, such as ``p99_9`` for p99.9. Its argument is the value and the resolution, in nanoseconds.
+    """
     numbers = (
         Number(metric="latency", statistic=name.replace("_", "."), value=value, resolution=resolution) for name, (value, resolution) in cells.items()
     )

@@ -47,7 +47,7 @@ def test_scripts_contain_no_expression_and_checkouts_keep_no_token_unless_they_p
     assert len(keeping) == path.read_text(encoding="utf-8").count("- it pushes\n")
 
 
-def test_no_job_both_runs_code_of_strangers_and_can_write() -> None:
+def test_job_that_runs_code_of_strangers_has_no_right_to_write() -> None:
     text, jobs = (ROOT / ".github/workflows/performance.yml").read_text(encoding="utf-8"), jobs_of("performance.yml")
     [checkout] = [step for step in jobs["comment"]["steps"] if "checkout" in step["uses"]]
 

@@ -38,7 +38,7 @@ public:
         return family() == AF_INET6 &&
                (IN6_IS_ADDR_LINKLOCAL(&address_.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&address_.sin6_addr));
     }
-    /// Returns 0 if the address names no interface.
+    /// Returns the index of the interface that the address names; 0 if the address names no interface.
     std::uint32_t zone() const { return family() == AF_INET6 ? address_.sin6_scope_id : 0; }
     void set_zone(std::uint32_t interface) {
         if (family() == AF_INET6) address_.sin6_scope_id = interface;

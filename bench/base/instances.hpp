@@ -15,7 +15,8 @@ namespace tacholog {
 inline constexpr unsigned key_shift = 48;
 inline constexpr std::size_t most_instances = std::size_t{1} << (64 - key_shift);
 
-/// Numbers the messages of a publisher. With a single instance, the numbers are the same as without keys.
+/// Chooses the numbers for the messages of a publisher, whose instances take turns. If there is a single instance, the
+/// numbers are the same as the numbers of messages without keys.
 class InTurn {
 public:
     explicit InTurn(std::uint64_t instances) : instances_(instances) {}

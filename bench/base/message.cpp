@@ -28,7 +28,7 @@ void read_all(std::span<const std::byte> body) {
 namespace {
 
 // Mixes the sum so that each of its bits changes both halves of the result, because only 32 bits of the result are
-// used. (A plain XOR of the two halves did not detect one changed byte in 2600.)
+// used. (With a plain XOR of the two halves, one of 2600 changed bytes was not detected.)
 std::uint64_t mixed(std::uint64_t sum) {
     sum ^= sum >> 32;
     sum *= golden;

@@ -115,7 +115,9 @@ TimedMessage read_timed_message(std::span<const std::byte> payload, Handling han
 inline constexpr std::uint64_t answers_corrupted = std::uint64_t{1} << 47;
 inline constexpr std::uint64_t answers_unidentified = UINT64_MAX;
 
-/// The result also holds whether the message was corrupted.
+/// Returns the number that the answer to a message carries: the number of the message, with the flag
+/// `answers_corrupted` if the message was corrupted. If the number of the message could not be read, the result is
+/// `answers_unidentified`.
 inline std::uint64_t number_of_answer_to(const ReadMessage& message) {
     if (message.intact) [[likely]]
         return message.number;

@@ -56,7 +56,8 @@ Result<std::uint32_t> parse_demand(std::string_view text) {
     return Error{quoted(text) + " is not a number of messages (1 to 4294967295)"};
 }
 
-/// An item that occurs twice is an error.
+/// Appends the value of an item to a list. Returns an error if the item could not be parsed, or if the list already
+/// contains the same value.
 template <typename Value>
 Result<void> add(std::vector<Value>& values, const Result<Value>& value, std::string_view item) {
     if (!value) return value.error();

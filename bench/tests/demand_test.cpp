@@ -186,8 +186,9 @@ TEST(Demand, OneMessageHasNoRate) {
         EXPECT_EQ(value(both.out(), "demand", key), "") << key;
 }
 
-// Bursts of one message, each at least 20 ms after the previous one. The number of messages divided by the whole time
-// would be too high as a rate.
+// The test sends bursts of one message, each at least 20 ms after the previous burst. A rate is computed from the
+// periods between messages, and there is one period less than messages. If the number of messages were divided by the
+// whole time, the rate would therefore be too high.
 TEST(Demand, RatesAreComputedFromThePeriodsBetweenMessages) {
     Program both{"--test demand --transport inter-thread --sizes 64 --demands 1 --recovery 20 --duration 1 --warmup 0"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();

@@ -55,8 +55,8 @@ class EveryTransportOnce : public EveryTransport {};
 TEST(Transports, DeclareAReachThatFitsTheDistanceOfTheirSides) {
     for (const Transport* transport : all_transports()) {
         EXPECT_EQ(transport->reach == Reach::process, transport->parties == Parties::threads) << transport->name;
-        // The opposite is not checked: without endpoint_at, middleware may still find its peers on other hosts, by a
-        // name alone.
+        // Only transports with endpoint_at are checked. A middleware without endpoint_at may also reach other hosts,
+        // because it may find its peers there by a name alone.
         if (transport->endpoint_at != nullptr) {
             EXPECT_EQ(transport->reach, Reach::network)
                 << transport->name << ": endpoints name hosts where there are several";

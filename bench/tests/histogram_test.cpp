@@ -243,7 +243,7 @@ TEST(Histogram, TheDeviationIsExactIfTheSumExceeds64Bits) {
     EXPECT_EQ(many(59'999'999'999, 40).std_ns(), 0.0);
 }
 
-// Regression: the count times the deviation exceeds 64 bits, and the result overflowed.
+// Regression: the result overflowed, because the product of the count and the deviation has more than 64 bits.
 TEST(Histogram, ALargeDeviationOfManyValuesIsExact) {
     Histogram histogram = many(1, 31);
     histogram.merge(many(20'000'000'001, 31));

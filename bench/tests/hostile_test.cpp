@@ -619,7 +619,8 @@ protected:
     std::unique_ptr<Publisher> publisher_;
 };
 
-// By then, the port may belong to another run.
+// After a subscriber is lost, its port may belong to another run. Therefore, the publisher must not connect to this
+// port again.
 TEST_P(OverTcp, ThePublisherDoesNotConnectToAnotherProgramOnThePortOfALostSubscriber) {
     join();
     const auto endpoint = parse_endpoint(subscriber_->endpoint());

@@ -33,7 +33,8 @@ TEST(Instances, MessagesAreCountedOverAllInstances) {
     }
 }
 
-/// Counts the messages at these indexes among all messages that three instances write.
+/// Returns a sequence that has counted only the messages at these indexes. Index 0 is the first message that a
+/// publisher with three instances writes.
 KeyedSequence those_at(const std::vector<std::size_t>& places, std::uint64_t first = 0) {
     const auto written = numbers(3, 20);
     KeyedSequence sequence{3};

@@ -1,7 +1,7 @@
-// Tests that kill either role with SIGKILL at any time: the other side must end by itself and give a reason, and
-// nothing must be left behind. The gate always uses the same few times, over our own transports; the nightly run uses
-// random times. TACHOLOG_KILLS=100 tries a hundred kills per transport. TACHOLOG_SEED repeats the seed that a failure
-// has printed.
+// Tests that kill either role with SIGKILL at any time. After a kill, the other side must end by itself and give a
+// reason, and nothing must be left behind. The gate, which runs for each change, uses our own transports and the same
+// few times in each run. The nightly run uses random times. If TACHOLOG_KILLS=100 is set, a hundred kills are tried for
+// each transport. A failure prints the seed of its random times, and TACHOLOG_SEED repeats these times.
 #include <sched.h>
 #include <sys/mount.h>
 

@@ -1,5 +1,5 @@
-// Tests that nobody else uses the ports at which sides meet: neither DDS, nor programs that ask the kernel for any free
-// port.
+// These tests check that nobody else uses the ports at which sides meet. Other users could be DDS, or programs that ask
+// the kernel for any free port.
 #include "base/meeting_ports.hpp"
 
 #include <gtest/gtest.h>

@@ -221,8 +221,9 @@ std::uint64_t among(std::uint64_t changed, std::uint64_t first_bytes) {
     return changed / size * first_bytes + std::min(changed % size, first_bytes);
 }
 
-/// With --verify, the last four bytes of the header are the checksum of the payload, so changing them does not hide the
-/// number.
+/// Counts the changed messages whose number cannot be read. With --verify, the last four bytes of the header are the
+/// checksum of the payload. The number can still be read if one of these four bytes was changed, so such messages are
+/// not counted.
 std::uint64_t unreadable_of(std::uint64_t changed, const std::string& verify) {
     return among(changed, verify.empty() ? header : header - 4);
 }
@@ -440,7 +441,8 @@ TEST(Mock, ALossInAnOpenLoopDoesNotIncreaseTheMemory) {
     const auto brief = peak("0.2");
     const auto longer = peak("8");
 
-    // 780,000 more messages would take 6.2 MB. If the host stops one side for 100 ms, waiting messages take 1 MB.
+    // The longer run has 780,000 messages more than the brief run. These messages would take 6.2 MB if all of them
+    // stayed in memory. The limit is 3 MB, because waiting messages take 1 MB if the host stops one side for 100 ms.
     EXPECT_LE(longer, brief + 3'000'000);
 }
 #endif

@@ -56,7 +56,8 @@ TEST_P(RepresentativeProbed, AnswersTheProbesOfAStreamAtAGivenRate) {
     EXPECT_EQ(value(log, "latency", "from"), "") << "a probe is timed from when it is handed over";
 }
 
-// Six is a multiple of three, so that a fixed offset would always probe the same instance.
+// Six is a multiple of three, the number of instances. Therefore, all probes would go to the same instance if the probe
+// had a fixed place among each six messages.
 TEST_P(RepresentativeProbed, AnswersProbesOfEachInstance) {
     Program both{stream() + "--probe-every 6 --instances 3 --sizes 64 --rate 2000"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
@@ -129,7 +130,8 @@ TEST(Probes, MeasureTheDelayOfTheTransport) {
     EXPECT_GE(number(both.out(), "latency", "min_ns"), 3'000'000U);
 }
 
-// Happens if the queue is so short that few messages pass, and none of them is a probe.
+// All probes are lost, for example, if the queue is so short that few messages pass, and none of these messages is a
+// probe.
 TEST(Probes, ThatAreAllLostGiveAResultWithoutSamplesIfTheTransportMayLoseMessages) {
     Program both{
         "--test throughput --transport mock --set faults=corrupt-answer=1:0 --probe-every 5 --sizes 64 --rate 1000 "

@@ -35,8 +35,8 @@ public:
         folder_ = std::filesystem::temp_directory_path() / "perftest-test-XXXXXX";  // TMPDIR can name the folder
         EXPECT_NE(::mkdtemp(folder_.data()), nullptr) << folder_;
         line_ = line;
-        // The time limit of a run is long too, so that a busy machine does not reach it. Tests of the time limit set
-        // their own.
+        // The time limit of the run is long, so that a busy machine does not reach the limit. Tests of the time limit
+        // state a limit of their own.
         if (line.find("--test ") != line.npos && line.find("--timeout ") == line.npos) line_ += " --timeout 120";
         std::istringstream words{line_};
         std::vector<std::string> arguments{program};
@@ -127,7 +127,7 @@ public:
         ::nanosleep(&time, nullptr);
     }
 
-    /// wait() can still be called afterwards.
+    /// Returns whether the process has ended. A test can still call wait() after has_ended().
     bool has_ended() const {
         siginfo_t who{};
         return ::waitid(P_PID, static_cast<id_t>(pid_), &who, WEXITED | WNOHANG | WNOWAIT) != 0 || who.si_pid != 0;
@@ -187,7 +187,8 @@ bool within_some_limit(Attempt&& attempt) {
     return false;
 }
 
-/// Reads the first line of this kind. Returns "" if there is none.
+/// Returns the value of a key in the first line of this kind. Returns "" if there is no such line, or if the line does
+/// not contain the key.
 inline std::string value(const std::string& log, const std::string& kind, const std::string& key) {
     std::istringstream lines{log};
     for (std::string line; std::getline(lines, line);) {
@@ -223,7 +224,8 @@ inline std::uint64_t messages_of(const std::string& log) {
     return number(log, "latency", "samples") + number(log, "latency", "lost");
 }
 
-/// The log of the shortest run that has sent at least this many messages. The run is longer on a busy machine.
+/// Tries longer and longer runs until a run has sent at least this many messages. Returns the log of this run. On a
+/// busy machine, a longer run is needed for the same number of messages.
 inline std::string log_of_run(const std::string& options, std::uint64_t messages) {
     // A number of messages that is no multiple of ten, so that faults of every tenth message do not hit the last one.
     for (const std::string duration : {"0.1025", "1.0025", "10.0025", "100.0025"}) {

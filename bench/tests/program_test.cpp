@@ -18,7 +18,8 @@ protected:
     static std::string transport() { return " --transport " + std::string{GetParam()->name}; }
 };
 
-/// At night, these tests run over every transport. In the gate, they run over our own transports.
+/// Tests that run over our own transports in the gate, which runs for each change. At night, the tests run over every
+/// transport.
 class OwnTransportRuns : public EveryTransportRuns {};
 
 /// These tests compare times, so they run only at night.
@@ -107,7 +108,8 @@ TEST_P(RepresentativeRuns, EachSizeStatesTheResourcesOfBothSides) {
             ASSERT_NE(log.find("\n" + line + " "), std::string::npos) << log;
             const auto used = std::stoll(value(log, line, "user_ns")) + std::stoll(value(log, line, "system_ns"));
             EXPECT_GT(used, 0) << line;
-            // No more processor time than all cores have. The kernel counts it in ticks of at most 10 ms.
+            // The program cannot use more processor time than all cores have. The kernel counts processor time in ticks
+            // of at most 10 ms, so the limit is 20 ms higher for each core.
             const auto cores = static_cast<long long>(std::thread::hardware_concurrency());
             EXPECT_LE(used, cores * (std::stoll(value(log, line, "duration_ns")) + 20'000'000)) << line;
             EXPECT_GT(std::stoll(value(log, line, "peak_memory_bytes")), 1'000'000) << line;

@@ -17,7 +17,8 @@ namespace tacholog {
 
 using Bytes = std::vector<std::byte>;
 
-/// `taken` returns whether there was space for the message.
+/// A publisher that hands each message to the function `taken` of the test. The function returns whether there was
+/// space for the message.
 class ScriptedPublisher final : public Publisher {
 public:
     explicit ScriptedPublisher(std::function<bool(const Bytes&)> taken, std::function<void()> flushed = nullptr)
@@ -60,7 +61,7 @@ private:
     Bytes buffer_;
 };
 
-/// Returns an empty message if there is none.
+/// Removes the first message from a queue and returns the message. Returns an empty message if the queue is empty.
 inline Bytes pop(std::deque<Bytes>& messages) {
     if (messages.empty()) return {};
     Bytes first = std::move(messages.front());

@@ -29,7 +29,9 @@ protected:
         });
     }
 
-    /// Both sides use the publisher's address. Each side may add its own name of the interface to it.
+    /// Runs a latency test between two hosts, and checks that the messages of both sizes arrive intact. Both sides get
+    /// the publisher's address. `here` is appended to the address on the publisher's host, and `there` on the
+    /// subscriber's host: they are empty, or each names the interface of its host.
     void expect_round_trips(const std::string& transport, const std::string& address, const std::string& here,
                             const std::string& there) {
         const std::string common =
@@ -59,7 +61,8 @@ constexpr std::array over_sockets{"tcp", "udp", "udp-reliable", "udp-multicast",
 const std::string one_way =
     "--test latency --basis one-way --rate 500 --transport udp --sizes 64 --duration 0.2 --warmup 0.05";
 
-/// Programs that this thread starts then seem to run on another machine.
+/// Makes another boot id visible to programs that this thread starts later. Such programs seem to run on another
+/// machine. Returns whether the boot id could be replaced.
 bool another_boot() {
     const std::filesystem::path fake = std::filesystem::temp_directory_path() / ("boot-" + std::to_string(::getpid()));
     std::ofstream{fake} << "00000000-1111-2222-3333-444444444444\n";
@@ -69,7 +72,8 @@ bool another_boot() {
     return done;
 }
 
-/// Programs that this thread starts then have another clock, as in a container that was moved to this host.
+/// Gives another clock to programs that this thread starts later, as in a container that was moved to this host.
+/// Returns whether this was possible.
 bool another_clock() {
     constexpr int new_time_space = 0x80;  // CLONE_NEWTIME
     return ::unshare(new_time_space) == 0;
@@ -146,7 +150,7 @@ public:
         }
     }
 
-    /// One in ten datagrams is lost.
+    /// Lets a host lose one in ten UDP datagrams that arrive there. Returns whether the host could be set up for this.
     static bool lose_at(const char* name) {
         return run("ip netns exec " + space(name) +
                    " nft 'table netdev loss { chain in { type filter hook ingress device eth priority 0; "

@@ -121,8 +121,9 @@ class DroppingForSlow : public ToSeveral {};
 
 TEST_P(DroppingForSlow, ThePublisherDoesNotWaitForASlowSubscriberAndItsDroppedMessagesAreCounted) {
     constexpr std::uint64_t most = 20'000;
-    // The transport holds more messages than this, so a subscriber that takes them in time misses none. With a smaller
-    // number, the test would take seconds. Over a network, the slow subscriber would then count as disconnected.
+    // The number of messages that are sent before the quick subscriber must have taken them. The transport holds more
+    // messages than this, so the quick subscriber misses none. A smaller number has two drawbacks: the test takes
+    // seconds, and over a network, the slow subscriber counts as disconnected.
     const std::uint64_t at_once = GetParam()->reach == Reach::network ? 128 : 32;
     join(4096, SlowSubscriber::drop);
     std::atomic<std::uint64_t> sent = 0;

@@ -150,7 +150,8 @@ inline std::string transport_name(const testing::TestParamInfo<const Transport*>
 using Ways = std::vector<Waiting>;
 inline const Ways every_way{Waiting::busy_poll, Waiting::block, Waiting::spin_then_block};
 
-/// A transport of a middleware gets only the first way, but at night all of them.
+/// Returns pairs of a transport and a kind of waiting. Our own transports are paired with all kinds. A transport of a
+/// middleware is paired with all kinds only at night; otherwise, it is paired with the first kind only.
 inline std::vector<std::tuple<const Transport*, Waiting>> in_ways(const Transports& all, const Ways& ways) {
     std::vector<std::tuple<const Transport*, Waiting>> found;
     for (const Transport* one : all) {

@@ -99,7 +99,7 @@ def test_comparison_of_two_commits_has_a_row_for_the_benchmark(history: Path, tm
     [
         ("alert(1)", "the file does not begin like this"),
         ("window.BENCHMARK_DATA = {}", "it has no 'entries'"),
-        ('window.BENCHMARK_DATA = {"entries": {}}; alert(1)', "text follows its last brace"),
+        ('window.BENCHMARK_DATA = {"entries": {}}; alert(1)', "there is text after the last brace of the data"),
         ('window.BENCHMARK_DATA = {"entries": {"Suite": [{"benches": []}]}}', "entry 1 has no commit with an id"),
         ('window.BENCHMARK_DATA = {"entries": {"Suite": [{"commit": {"id": "../../etc"}}]}}', "entry 1 has no commit with an id"),
         ('window.BENCHMARK_DATA = {"entries": {"Suite": [', "no complete JSON"),

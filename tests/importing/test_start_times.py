@@ -41,8 +41,8 @@ def test_start_time_in_a_file_name_is_read_in_the_format_that_the_pattern_states
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("{start_time:%d}.log", "it needs %Y, %m and %d, or %s, each once"),
-        ("{start_time:%Y%m%d%Y}.log", "it needs %Y, %m and %d, or %s, each once"),
+        ("{start_time:%d}.log", "the form must contain %Y, %m and %d (or %s instead of these three), and no directive twice"),
+        ("{start_time:%Y%m%d%Y}.log", "the form must contain %Y, %m and %d (or %s instead of these three), and no directive twice"),
         ("{start_time:%B %d}.log", "%B is not one of %Y, %m, %d, %H, %M, %S, %z, %s"),
         ("{start_time:%}.log", "% is not one of"),
         ("{release:%Y%m%d}.log", "only {start_time:...} takes a form"),

@@ -128,7 +128,10 @@ def shared_memory_wishes() -> Iterator[Wish]:
 
 
 def library_wishes() -> Iterator[Wish]:
-    """Yield goals for shared memory: first for latency, then for rates. Fast DDS copies payloads, iceoryx does not."""
+    """Yield goals for shared memory: first for latency, then for rates. The references are libraries.
+
+    These libraries are not alike: for example, Fast DDS copies the payload of each message, but iceoryx does not.
+    """
     for size in LIBRARY_BYTES:
         for transport in ("shm", "shm-zero-copy"):
             yield Wish((f"{transport} busy", size, "p50"), ("iceoryx", size, "p50"), at_most(1))
@@ -140,7 +143,10 @@ def library_wishes() -> Iterator[Wish]:
 
 
 def latency_wishes(protocol: str, way: str) -> Iterator[Wish]:
-    """The references are bare sockets. Rows for other tools have no goal."""
+    """Yield the goals for the latency of a protocol over sockets.
+
+    The reference of each row is a program with bare sockets. Rows for other tools, such as sockperf, are only shown, so they have no goal.
+    """
     for size in DATAGRAMS:
         bare = (f"bare {protocol}-{way}", size, "p50")
         yield Wish((f"{protocol} {way}", size, "p50"), bare, at_most(1.1))
@@ -193,13 +199,16 @@ def wishes() -> Iterator[Wish]:
 
 
 def before(cell: Cell, size: int) -> list[str]:
-    """Return the bare references that are measured directly before a cell, as arguments of ``bench/perf/floor``."""
+    """Return the hand-written loops that are measured directly before a cell, as arguments of ``bench/perf/floor``.
+
+    These loops are the references of the cell whose names begin with "bare".
+    """
     besides = dict.fromkeys(wish.beside[:2] for wish in wishes() if wish.what[:2] == (cell.name, size) and wish.beside[0].startswith("bare "))
     return [f"{name}:{of_size}" for what, of_size in besides for name in RINGS.get(what, (what.removeprefix("bare "),))]
 
 
 def with_best_ring(figures: Best) -> Best:
-    """The best ring has, for each size, the figure of the fastest kind of ring."""
+    """Return the figures, with added figures of the best ring. For each size, the best ring has the figure of the fastest kind of ring."""
     found = dict(figures)
     for ring, kinds in RINGS.items():
         for size in SHARED:
@@ -248,7 +257,10 @@ def one_round(effort: Effort, left_out: dict[str, str]) -> Round:
 
 
 def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | None:
-    """Return None if the figure or its reference is missing. References from other tools are measured only once."""
+    """Return the figure of a wish and its reference in one round; None if one of them is missing.
+
+    References from other tools are not measured in each round, but only once. Therefore, they are in ``peers``.
+    """
     own = figures.get(wish.what[:2], {})
     others = (own, figures.get(wish.beside[:2], {}), peers)
     reference = next((found[wish.beside] for found in others if wish.beside in found), None)
@@ -256,7 +268,7 @@ def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | N
 
 
 def row(wish: Wish, rounds: Sequence[Round], peers: Best) -> Row | None:
-    """The row shows the round with the median ratio."""
+    """Return a row with a figure and its reference, from the round with the median ratio; None if no round has both."""
     pairs = sorted((pair for figures in rounds if (pair := in_round(wish, figures, peers))), key=lambda pair: pair[0] / pair[1])
     if not pairs:
         return None

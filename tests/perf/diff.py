@@ -112,7 +112,7 @@ def _runs(names: np.ndarray[tuple[int], np.dtype[np.str_]], repetitions: int, ne
 
 
 def measure(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Time and memory are the best of all rounds."""
+    """Yield the time and the memory of comparisons of different sizes. Each value is the best of all rounds."""
     yield from truths()
     for what, rows, repetitions in (("a million rows, 10 pairs", MILLION, 10), ("a million rows, single runs", MILLION, 1)):
         with _saved(rows, repetitions) as sides:
@@ -130,7 +130,10 @@ def measure(effort: Effort) -> Iterator[Row | LeftOut]:
 
 @contextlib.contextmanager
 def _saved(rows: int, repetitions: int) -> Iterator[list[str]]:
-    """A separate process makes the datasets, so that its memory is not measured."""
+    """Yield the paths of two saved datasets, the sides of a comparison.
+
+    A separate process makes the datasets, so that the memory for making them is not measured.
+    """
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, __file__, "save", str(rows), str(repetitions), folder], check=True)
         yield [str(Path(folder, name)) for name in SIDES]

@@ -32,7 +32,7 @@ class Cost(NamedTuple):
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Also measure the start of the command line with ``--help``."""
+    """Yield the speed of reading several kinds of logs, the peak memory, and the time that ``tacholog --help`` takes."""
     with tempfile.TemporaryDirectory() as folder:
         for name, lines, size in LOGS:
             path = Path(folder, "some.log")
@@ -74,7 +74,7 @@ def _write(path: Path, lines: Callable[[random.Random], Iterator[str]], size: in
 
 
 def _summaries(dice: random.Random) -> Iterator[str]:
-    """The summaries are ordered by size; every second size has losses."""
+    """Yield summary lines as RTI Perftest prints them, ordered by message size. About every second line has losses."""
     while True:
         for size in SIZES:
             rate, lost = dice.randint(40_000, 2_500_000), dice.choice((0, dice.randint(1, 1_000_000)))
@@ -84,7 +84,10 @@ def _summaries(dice: random.Random) -> Iterator[str]:
 
 
 def _answers(dice: random.Random) -> Iterator[str]:
-    """A publisher of RTI Perftest prints a line for each answer. The largest logs of the tool consist of such lines."""
+    """Yield the lines that a publisher of RTI Perftest prints for answers.
+
+    The publisher prints a line for each answer. Therefore, the largest logs of the tool consist of such lines.
+    """
     while True:
         yield "********** New data length is 1024\n"
         low, high = 40, 40
@@ -95,7 +98,7 @@ def _answers(dice: random.Random) -> Iterator[str]:
 
 
 def _oddities(_: random.Random) -> Iterator[str]:
-    """Java prints decimal commas in many countries. Such lines are not read in bulk, but one by one."""
+    """Yield summary lines with decimal commas, as Java prints them in many countries. Such summary lines are read one by one, not in bulk."""
     while True:
         yield "Length: 63000  Packets: 18900000  Packets/s(ave):  630000  Mbps(ave): 317520,0  Lost:     0 (0,00%)\n"
 

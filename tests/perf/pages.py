@@ -61,7 +61,7 @@ def write_runs(root: Path, pages: int) -> int:
 
 
 def write_bare(source: Path, pages: int) -> None:
-    """The text pages have the nesting, theme and settings of the site."""
+    """Write the source of a site with only text pages, for comparison. The site has the nesting, theme and settings of a real site."""
     shutil.copytree(site_dir(), source, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
     conf = (source / "conf.py").read_text().replace(', "tacholog.sphinx"', "")
     (source / "conf.py").write_text(conf)
@@ -82,7 +82,7 @@ def write_bare(source: Path, pages: int) -> None:
 
 
 def cpu_s(*command: object) -> float:
-    """Include the CPU seconds of the children."""
+    """Run a command, and return the CPU seconds that the command and its child processes used."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -82,7 +82,7 @@ def transports() -> frozenset[str]:
 
 
 def perftest(what: str, arguments: str, payload_bytes: int, seconds: float) -> Iterator[Figure]:
-    """Each role runs on a separate core."""
+    """Run perftest with one size, and yield the figures of its summaries. Each role runs on a separate core."""
     words = [*arguments.split(), "--sizes", str(payload_bytes), "--duration", str(seconds), "--warmup", str(seconds / 4)]
     log = run([str(PERFTEST), *words, "--cpu-pub", "0", "--cpu-sub", "1"])
     for record in records(log, "native"):
@@ -91,12 +91,12 @@ def perftest(what: str, arguments: str, payload_bytes: int, seconds: float) -> I
 
 
 def floor(seconds: float, what: str) -> Iterator[Figure]:
-    """Run hand-written loops. ``what`` is a kind of loop, or a kind with one size such as ``ring-1:64``."""
+    """Run hand-written loops, and yield their figures. The text ``what`` is a kind of loop, or a kind with one size such as ``ring-1:64``."""
     yield from floor_lines("bare ", run([str(FLOOR), str(seconds), what]))
 
 
 def floor_lines(prefix: str, lines: bytes) -> Iterator[Figure]:
-    """Each line is ``NAME BYTES VALUE``."""
+    """Yield the figure on each line, with ``prefix`` before its name. Each line is ``NAME BYTES VALUE``."""
     for line in lines.decode().splitlines():
         name, size, value = line.split()
         statistic = next((word for word in ("rate", "p99") if name.endswith(f"-{word}")), "p50")
@@ -104,7 +104,7 @@ def floor_lines(prefix: str, lines: bytes) -> Iterator[Figure]:
 
 
 def best(figures: Iterable[Figure]) -> Best:
-    """Disturbances only make a value worse."""
+    """Return the best value of each figure that was measured several times. The best value is right, because disturbances only make a value worse."""
     found: Best = {}
     for figure in figures:
         key = (figure.what, figure.payload_bytes, figure.statistic)

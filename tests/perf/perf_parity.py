@@ -46,7 +46,7 @@ def rate_of(figures: Iterator[Figure]) -> float:
 
 
 def qperf(test: str, payload_bytes: int) -> float:
-    """Run qperf for a second, its shortest time."""
+    """Return the messages per second that qperf measures. A run takes one second, because qperf cannot run for a shorter time."""
     port = str(free_port())
     with beside(["qperf", "-lp", port]):
         client = ["qperf", "127.0.0.1", "-lp", port, "-t", "1", "-uu", "-m", str(payload_bytes), test]

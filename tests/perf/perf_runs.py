@@ -26,7 +26,8 @@ _ALONE = Path(__file__).with_name("perf_alone.py")
 _SMALL_BYTES = 3000
 _SIZES = (32, 64, 256, 1024, 4096, 16384, 63000)
 _PERFTEST = ROOT / "data" / "perftest" / "0.3.0"
-# The next run is a copy of the model that is so many places later. The step is large, so that a few runs already have models of all kinds.
+# Runs are copies of models. From one copied model to the next, the position in the list of models grows by this number. The number is large, so that
+# a few runs already have models of all kinds.
 _STEP = 41
 
 
@@ -39,7 +40,15 @@ class Cost(NamedTuple):
 
 
 def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd: Path | None = None, checkout: Path | None = None) -> Cost:
-    """``cache`` is the folder of the cache. ``checkout`` is a checkout whose code runs instead of ours."""
+    """Run a command of Tacholog, and return the resources that the command used.
+
+    Args:
+        argv: the words after the name of the program.
+        cache: the folder of the cache.
+        allowed: the exit codes that are no error.
+        cwd: the folder in which the command runs; by default, the parent folder of ``cache``.
+        checkout: a checkout whose code runs instead of the code of this checkout.
+    """
     settings = {**_compiled(checkout), "TACHOLOG_CACHE": str(cache)}
     began = time.monotonic()
     with tempfile.NamedTemporaryFile() as result, tempfile.TemporaryFile() as complaints:
@@ -60,7 +69,7 @@ def _compiled(checkout: Path | None) -> dict[str, str]:
     atexit.register(shutil.rmtree, compiled, ignore_errors=True)
     code = {"PYTHONPATH": str(checkout / "parsers")} if checkout else {}
     settings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | code | {"PYTHONPYCACHEPREFIX": compiled}
-    # Otherwise, a module for long logs would be compiled during the first measurement with such a log.
+    # All modules are compiled in advance. Otherwise, a module that only long logs need would be compiled during the first measurement of a long log.
     package = (checkout or ROOT) / "parsers" / "tacholog"
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(package)], env=settings, check=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +125,7 @@ def write_long_runs(root: Path, numbers: Iterable[int], release: str | None = No
 
 @functools.cache
 def _models() -> list[tuple[Manifest, list[bytes]]]:
-    """Runs with batches are left out, because they have only 44 numbers."""
+    """Return the runs that are copied: their manifests and logs. Runs with batches are left out, because such a run has only 44 numbers."""
     folders = sorted(path.parent for path in _PERFTEST.rglob("run.toml") if "batched" not in str(path))
     manifests = [(folder, read_manifest(folder / "run.toml")) for folder in folders]
     return [(manifest, [(folder / entry.file).read_bytes() for entry in manifest.logs]) for folder, manifest in manifests]

@@ -85,7 +85,11 @@ def views(folder: Path) -> Iterator[Row | LeftOut]:
 
 
 def _reports(what: str, checkout: Path, folder: Path, newest: str) -> Iterator[Row]:
-    """Build a site like ``nox -s report``, and yield the time: from nothing, with one more run, and with a changed style sheet."""
+    """Build a site three times like ``nox -s report``, and yield the CPU time of each build.
+
+    The first build begins with an empty cache. The second build has one run more, and the third build has a changed style sheet. For the first build,
+    peak memory and the size of the site are yielded, too.
+    """
     folder.mkdir()
     site, cache = folder / "site", folder / "cache"
     argv = ["report", "--data", str(checkout / "data"), "--site", str(checkout / "site.toml"), "--output", str(site)]
@@ -120,7 +124,10 @@ def _largest(site: Path) -> list[Path]:
 
 
 def _view(browser: Browser, page: Path) -> tuple[float, int]:
-    """The browser has shown an empty page before. Return its CPU seconds for the page, and the number of elements."""
+    """Return the CPU seconds that a browser needs to show a page, and the number of elements of the page.
+
+    Before the measurement, the browser shows an empty page, so that its start does not count.
+    """
     opened = browser.new_page(viewport={"width": 1400, "height": 900})
     opened.set_default_timeout(_PATIENCE_MS)
     opened.goto("about:blank")

@@ -28,7 +28,10 @@ class Goal(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A figure and its reference. Without a goal, both are only shown."""
+    """A row of the table: a figure and the reference that it is compared with.
+
+    The ratio of both must reach the goal. If there is no goal, figure and reference are shown, but not judged.
+    """
 
     what: str
     value: float

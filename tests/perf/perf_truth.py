@@ -73,7 +73,7 @@ def truths() -> Iterator[Row]:
 
 
 def _reports(reports: int, made: Callable[[np.random.Generator, int], NDArray[np.int64]], seed: int) -> NDArray[np.int64]:
-    """The verdicts are computed in portions, because a report needs much memory."""
+    """Return the verdicts of many simulated reports. They are computed in portions, because a report needs much memory."""
     generator = np.random.default_rng(seed)
     return np.concatenate([made(generator, AT_ONCE) for _ in range(reports // AT_ONCE)])
 
@@ -94,7 +94,7 @@ def false_reports() -> Iterator[Row]:
 
 
 def by_ranks(differences: Floats) -> NDArray[np.int64]:
-    """Only the rank test decides, with the whole significance level."""
+    """Return the verdicts that reports would have if only the rank test decided, with the whole significance level."""
     shift = paired_shift(differences)
     p = np.concatenate([adjusted(report) for report in shift.p.reshape(-1, ROWS)])
     least = np.full(len(p), np.log1p(0.03))
@@ -118,7 +118,10 @@ def power() -> Iterator[Row]:
 
 
 def real_noise() -> Iterator[Row]:
-    """Use the noise of real campaigns. First, a single row is changed. Then, old and new runs are swapped at random."""
+    """Yield how often reports find a change and how often they have a false row, with the noise of real campaigns.
+
+    First, a single row is changed. Then, nothing is changed, but old and new runs are swapped at random.
+    """
     lone = []
     for name in CAMPAIGNS:
         campaign = measured(Path(__file__).parents[2] / "data/perftest" / name)
@@ -217,7 +220,11 @@ def _false(report: Comparison) -> bool:
 
 
 def sessions() -> Iterator[Row]:
-    """First, the machine gets 7 % slower in the second half. Then, the new side is 7 % slower."""
+    """Yield how reports judge sides that were measured in several sessions, for several orders of the sessions.
+
+    First, the machine gets 7 % slower after half of the sessions, and the share of reports with a false row is yielded. Then, the new side is 7 %
+    slower, and the share of rows that are called worse is yielded.
+    """
     for order in ("O" * 8 + "N" * 8, "OOOONNNN" * 2, "OONN" * 4, "ON" * 8, "ONNO" * 4, "ON" * 12):
         reports = [in_sessions(make_side, order, slower=SLOWER, seed=seed) for seed in range(WHOLE_REPORTS)]
         yield percent(f"sessions {order}, 7 % slower halfway: reports with a false row", float(np.mean([_false(one) for one in reports])), 5, AT_MOST)

@@ -49,7 +49,10 @@ _NUMBERS = "import re,sys\nfor line in open(sys.argv[1]): re.findall(r'[0-9.]+',
 
 
 def measure(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Each part has a separate folder and cache. All parts take hours, so each row is printed immediately."""
+    """Yield the rows of all parts. Each part has a separate folder and cache.
+
+    All parts together take hours. Therefore, each row is also printed immediately.
+    """
     del effort  # Each figure takes seconds or longer, and is measured once.
     for name in os.environ.get("TACHOLOG_SCALE_PARTS", ",".join(PARTS)).split(","):
         with tempfile.TemporaryDirectory() as folder:
@@ -165,7 +168,7 @@ def _cluster(folder: Path) -> Iterator[Row | LeftOut]:
 
 @contextmanager
 def _workers(folder: Path, count: int) -> Iterator[str]:
-    """Wait until the workers are registered at their scheduler."""
+    """Start a scheduler of Dask and its workers, and yield the address of the scheduler as soon as all workers are registered there."""
     file = folder / "scheduler.json"
 
     def start(*argv: str) -> subprocess.Popen[bytes]:

@@ -114,7 +114,7 @@ def test_directive_accepts_the_words_of_the_report_for_sizes_and_verdicts(tmp_pa
         ("```{perf-table} latency\n:size: big\n```", "perf-table: :size: big: write a size such as 1KiB or 1024"),
         ("```{perf-table} latency\n:size: 3KiB\n```", "no data set for size '3KiB' (test latency)"),
         ("```{perf-diff} 1.9 7\n```", "perf-diff: no release '7'; there are: 1.10, 1.11, 1.9"),
-        ("```{perf-diff} 1.9\n```", "perf-diff: '1.9': name two releases"),
+        ("```{perf-diff} 1.9\n```", "perf-diff: '1.9': the argument must consist of two releases"),
         ("```{perf-diff} 1.9 1.10\n:metric: moon\n```", "--metric moon: choose from"),
         ("```{perf-diff} 1.9 1.10\n:only: moon\n```", ":only: moon: choose from worse"),
         ("```{perf-history} latency p50\n:system: nobody\n```", "perf-history: no system here has two releases"),

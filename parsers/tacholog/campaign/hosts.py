@@ -85,8 +85,9 @@ def find_campaign_programs(
         runs: the runs of the plan.
         hosts: the hosts of the campaign.
         tools: the path of each program on this machine, by its name in commands.
-        version_command: a command that prints the version of the program that it starts. If no process runs this program (such as a package manager),
-            it is the version of the program of the main process, on each machine that runs the latter.
+        version_command: a command that prints the version of the program that the command starts. If no process of the campaign runs that program
+            (for example, a package manager), the output states the version of the main process's program. In this case, the command runs on each
+            machine on which a process runs the main process's program.
         system_version_command: the command that prints the version of the system, on the host of the first process.
 
     Raises:

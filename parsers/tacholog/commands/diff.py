@@ -1,7 +1,9 @@
 """Compare two releases, and state how certain each change is.
 
-OLD and NEW are each one of these: a release label, a folder of runs (with run.toml files below it), a raw log of any format, a folder of such logs,
-or a dataset that tacholog report saved: build/dataset, or FOLDER/.NAME-build/dataset after report --output FOLDER/NAME. Copy it to keep it.
+OLD and NEW are the two sides. Each side is one of these: a release label; a folder of runs (with run.toml files below it); a raw log of any format; a
+folder of raw logs; a dataset. Each call of tacholog report saves a dataset in build/dataset. If the call has the option --output FOLDER/NAME, the
+dataset is in FOLDER/.NAME-build/dataset instead. To keep a dataset, copy it to another folder.
+
 To use several logs as one side, use --old and --new instead: tacholog diff --old 'monday/*.log' --new 'tuesday/*.log'.
 
 A row is better or worse only if repeated runs show it. A single published number never shows it. Two folders that were measured one after the other

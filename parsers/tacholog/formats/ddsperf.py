@@ -320,11 +320,14 @@ class _Process:
         self._totals = totals or self._totals
 
     def _times(self, record: Record, since: float, totals: tuple[Number, ...]) -> tuple[float, float]:
-        """Return the length of an interval, and the time before the interval in which nothing was received, both in seconds.
+        """Return two times in seconds: the length of an interval, and the length of the gap before the interval.
 
-        ``since`` is the time since the end of the previous interval. A publisher's interval begins when the previous interval ended. The length of a
-        subscriber's interval is its number of samples divided by its rate: one second, or more if the report was late. If the total counter did not
-        grow by exactly these samples, lines are missing. Then 1 and 0 are returned.
+        ``since`` is the time since the end of the previous interval. A publisher has no gap, because its interval begins when the previous interval
+        ended. A subscriber has a gap if it received nothing for a while. The length of a subscriber's interval is its number of samples divided by
+        its rate. This is one second, or more if the report was late. The rest of ``since`` is the gap.
+
+        Return 1 and 0 if the report is not late, or if lines are missing. Lines are missing if the total counter did not grow by exactly the samples
+        of the interval.
         """
         if since < _LATE or record.side is None:
             return 1.0, 0.0

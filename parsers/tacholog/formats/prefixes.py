@@ -35,11 +35,14 @@ class Part(NamedTuple):
 
     Attributes:
         words: a description for messages.
-        pattern: the text that it matches.
-        sure: "certain": no tool prints it before each line. "likely": it is a prefix if the formats recognise at least as many lines without it as
-            with it. "possible": it is a prefix only if the formats recognise more lines without it than with it.
-        public: whether it can never contain the name of a person or of a machine.
-        only_behind: the parts that it may directly follow; an empty name stands for the start of the line. If the tuple is empty, it may be anywhere.
+        pattern: a regular expression for the text of the part.
+        sure: how sure it is that the part is a prefix, and not output of the tool. "certain": the part is always a prefix, because no tool prints
+            such a text before each line. For the other two values, the formats read the lines with the part and without the part. "likely": the part
+            is a prefix if removing the part does not reduce the number of recognised lines. "possible": the part is a prefix only if removing the
+            part increases this number.
+        public: whether the part can never contain the name of a person or of a machine.
+        only_behind: the parts that may stand directly before this part. An empty name stands for the start of the line. If the tuple is empty, the
+            part may be anywhere in the prefix.
     """
 
     words: str
@@ -181,12 +184,17 @@ def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
 
 
 def lacking_prefix(head: str, queries: FormatQueries) -> tuple[Prefix, int, int] | None:
-    """Return a prefix, the number of lines with this prefix, and the number of lines that are not blank.
+    """Return a prefix that many lines have, but too few for `prefix_of`.
 
-    Many lines have this prefix, but too few for `prefix_of`. ``None`` is returned if there is no such prefix, or if the tool itself prints it.
+    Returns:
+        The prefix, the number of lines with this prefix, and the number of lines that are not blank. ``None`` if no prefix is on many lines, or if
+        the text is output of the tool.
 
-    A part that tools may print, such as a word, is a prefix only if a format fits the log without the part, and no format fits the log with the part.
-    If the formats recognise at least as many lines with the prefix as without it, the tool itself prints the prefix.
+    Two rules decide whether a text at the start of many lines is output of the tool:
+
+    - The text is output of the tool if removing the text does not increase the number of lines that the formats recognise.
+    - Tools themselves may print a word before each line. Therefore, a word is a prefix only if no format fits the log as it is, but a format fits the
+      log if the word is removed.
     """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
@@ -231,9 +239,9 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
 
 
 def _chosen(lines: Sequence[str], first: Sequence[str], queries: FormatQueries) -> Prefix | None:
-    """Return the prefix after whose removal the formats recognise the most lines of ``first``.
+    """Return the best prefix: the formats recognise the most lines of ``first`` if this prefix is removed.
 
-    A certain prefix is returned even if the formats recognise no line.
+    A certain prefix is returned even if the formats recognise no line. Return ``None`` if no prefix is better than none.
     """
     indentation = _with_indentation((), lines, every=True)
     behind, _ = _common([*_behind(indentation, lines)], _SHARE)
@@ -301,7 +309,10 @@ def _behind(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
 
 
 def _common(lines: Sequence[str], share: float) -> tuple[Sequence[Part], int]:
-    """Return the parts with which at least this share of the lines begins, and the number of lines that begin with the first part."""
+    """Return the parts that many lines have in common at their start, and the number of lines that begin with the first part.
+
+    At least ``share`` of the lines begin with these parts.
+    """
     chains = Counter(_chain(line) for line in lines)
     chosen: tuple[int, ...] = ()
     count, least = 0, share * len(lines)

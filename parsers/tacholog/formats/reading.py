@@ -221,7 +221,8 @@ class Scan:
     def _lines_of_run(self, run: Lines) -> Iterator[Line]:
         """Yield the lines that the format itself must read.
 
-        The lines between two such lines become records without the format, like the record of the first of the two.
+        After a line with a record, the next lines may look like that line. They are not yielded, because they become records without the format: each
+        of these records is made like the record of the yielded line.
         """
         index, tries = 0, 0
         while index < run.count:
@@ -316,7 +317,7 @@ class Scan:
             raise self._distrust(defect)
         block = RecordBlock.on(lines, records)
         if not self._waiting.claim_places(lines, block.lines - lines.number):
-            raise self._distrust("finds records on lines that it claimed before, or that are not the latest lines")
+            raise self._distrust("finds records on the wrong lines: it has claimed these lines before, or they are not the latest lines")
         self.account.lines["record"] += len(block)
         self.account.records += len(block)
         return block

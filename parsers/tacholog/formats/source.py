@@ -149,8 +149,8 @@ def _refuse_bomb(compression: Compression, fed: int, grown: int) -> None:
         raise Damaged(f"the {compression.name} stream has more than {EXPANDED_BYTES >> 30} GiB of text: no log is that long")
     if grown > BOMB_BYTES and grown > BOMB_RATIO * fed:
         raise Damaged(
-            f"the {compression.name} stream was left at {grown >> 20} MiB, which came out of {max(1, fed >> 10)} KiB: it is taken "
-            "for a decompression bomb (expand it yourself if it is none)"
+            f"the {compression.name} stream was expanded only to {grown >> 20} MiB, from {max(1, fed >> 10)} KiB: the stream is taken "
+            "for a decompression bomb (if the log is really that long, expand the stream yourself)"
         )
 
 

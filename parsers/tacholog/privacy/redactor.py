@@ -37,7 +37,7 @@ class Redactor:
 
     @property
     def numbers(self) -> dict[str, dict[str, int]]:
-        """The numbers of the names in this run so far, by the kind of name."""
+        """The number that each name of this run has, by the kind of name. Redacted texts show the kind and the number in place of the name."""
         return self._numbers
 
     def continue_from(self, numbers: dict[str, dict[str, int]]) -> None:
@@ -63,7 +63,7 @@ class Redactor:
         return f"{text} ({index + 1})" if index else text
 
     def is_harmless(self, text: str) -> bool:
-        """Whether `text` returns this text unchanged in every run."""
+        """Whether redaction never changes this text: in every run, the method `text` returns the text unchanged."""
         return self._screening.harmless(text) and plain(text) == text
 
     def redacted_as_seen(self, text: str, redact: Callable[[str], str]) -> str:

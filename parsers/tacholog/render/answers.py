@@ -177,7 +177,10 @@ def _joined_stretches(stretches: Sequence[tuple[str, str]], best: str) -> str:
 
 
 def _by_how_much(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> Iterator[Sentence]:
-    """Compare the best two subjects of the first panel, at its last point with two subjects."""
+    """Yield a sentence that compares the two best subjects.
+
+    The numbers are from the first panel in which a point has at least two subjects, at the last such point.
+    """
     for panel in answer.panels:
         for point in reversed(answer.points):
             ranked = answer.ranked(panel, point)
@@ -395,7 +398,10 @@ def _over_axis(answer: Answer, panel: tuple[Value, ...], axis: Factor) -> Figure
 
 
 def _without_axis(answer: Answer) -> Figure:
-    """The panels stand side by side. If there is only one panel, its subjects do."""
+    """Return the figure of an answer that has no axis.
+
+    The panels stand side by side. If there is only one panel, the subjects stand side by side.
+    """
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):

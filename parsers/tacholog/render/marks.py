@@ -46,7 +46,10 @@ def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
 
 
 def add_shared_marks(used: UsedMarks, shared: Iterable[str]) -> None:
-    """Add the marks above a table to the used marks, so that their notes are written. If the table is shortened, no shown number may have them."""
+    """Add the marks that stand above a table to the used marks, so that the note for each mark is written.
+
+    These marks must be added separately: if the table is shortened, perhaps none of the shown numbers has such a mark.
+    """
     for mark in shared:
         used.setdefault(mark, False)
 

@@ -46,7 +46,7 @@ def form_pattern(form: str) -> re.Pattern[str]:
     if wrong := [part for part in parts[1::2] if part not in _DIRECTIVES]:
         raise ValueError(f"{wrong[0]} is not one of {', '.join(_DIRECTIVES)}")
     if len(set(parts[1::2])) < len(parts[1::2]) or not ({"%s"} <= set(parts) or {"%Y", "%m", "%d"} <= set(parts)):
-        raise ValueError("it needs %Y, %m and %d, or %s, each once")
+        raise ValueError("the form must contain %Y, %m and %d (or %s instead of these three), and no directive twice")
     return re.compile("".join(_DIRECTIVES[part] if part.startswith("%") else re.escape(part) for part in parts), re.ASCII)
 
 

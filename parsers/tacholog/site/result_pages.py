@@ -65,7 +65,7 @@ class ResultPage(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name in a list of pages with the same first value."""
+        """The name in the list of a `PageGroup`. All pages of a group have the same value of the first field, so the name omits this value."""
         return ", ".join(_short(field, value) for field, value in zip(self.fields[1:], self.values[1:], strict=True)) or self.title
 
     @property
@@ -148,7 +148,10 @@ def _but_transport(fields: Sequence[str], values: Values) -> Values:
 
 
 def _runs_with_transports(view: View) -> list[tuple[RunRow, str]]:
-    """The manifest states the transport of a run without numbers."""
+    """Return each run with each of its transports.
+
+    The numbers of a run state its transports. If a run has no numbers, its manifest states the transport.
+    """
     measured = [(view.runs[name], transport) for name in view.by_run for transport in _transports(view, name)]
     return measured + [(run, transport_of(run) or NOT_STATED) for name, run in view.runs.items() if name not in view.by_run]
 
@@ -158,7 +161,10 @@ def _transports(view: View, run: str) -> list[str]:
 
 
 def runs_of_pages(view: View, fields: Sequence[str]) -> Mapping[Values, set[str]]:
-    """Return the runs with numbers of each page. They are computed once for the list of pages and for the downloads."""
+    """Return, for each page, the names of its runs that have numbers.
+
+    The result is computed only once, because both the list of pages and the downloads need it.
+    """
     return view.once(("runs of pages", tuple(fields)), partial(_runs_of_pages, view, fields))
 
 
@@ -186,14 +192,17 @@ def _pair_order(pair: tuple[str, str]) -> tuple[object, ...]:
 
 
 def _parts(fields: Sequence[str], values: Values, pairs: Sequence[tuple[str, str]], document: str) -> tuple[PagePart, ...]:
-    """The parts are in the order of the blocks of the page, so that this function and the blocks assign the same numbers to selections."""
+    """Return the parts of a page, one for each pair of system and transport.
+
+    The parts are in the order of the blocks of the page, so that this function and the blocks assign the same numbers to selections.
+    """
     numbers = SelectionNumbers()
     selections = [msgspec.structs.replace(selection_of(fields, values), system=system, transport=transport) for system, transport in pairs]
     return tuple(PagePart(selection, document, numbers.number(selection)) for selection in selections)
 
 
 def _unused_name(document: str, used: set[str]) -> str:
-    """Transports such as `UDP` and `udp` have the same file name."""
+    """Return the name of a document. If the name is already used, a number is appended: `UDP` and `udp`, for example, would have the same name."""
     name, number = document, 2
     while name in used:
         name, number = f"{document}-{number}", number + 1

@@ -165,7 +165,7 @@ class Perf(SphinxDirective):
             TachologError: the argument has fewer or more words.
         """
         if len(self.words) != _PAIR:
-            raise TachologError(f"{' '.join(self.arguments)!r}: name {what}")
+            raise TachologError(f"{' '.join(self.arguments)!r}: the argument must consist of {what}")
         first, second = self.words
         return first, second
 
@@ -226,7 +226,10 @@ def _labels(option: str) -> tuple[tuple[str, str], ...]:
 
 
 def _verdicts(option: str) -> list[Verdict]:
-    """The option is one verdict in the words of a report, or several, with double quotes around those with blanks."""
+    """Return the verdicts that an option names, in the words of a report.
+
+    The option is one verdict or several verdicts. If there are several, each verdict with blanks has double quotes around it.
+    """
     if verdict := verdict_named(option):
         return [verdict]
     verdicts = {word: verdict_named(word) for word in _words_of(option)}

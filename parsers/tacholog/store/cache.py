@@ -268,7 +268,11 @@ class _OtherLayout(Exception):
 
 
 def _is_broken(error: sqlite3.DatabaseError) -> bool:
-    """An error without a code counts as damage. Python raises it for a text that is not valid UTF-8, and no value is a text."""
+    """Whether an error shows that the file is damaged.
+
+    An error without a code also shows damage. Python raises such an error for a text that is not valid UTF-8. The cache stores no text as a value, so
+    a text can only come from damage.
+    """
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is None or code & 0xFF in _BROKEN_FILE
 

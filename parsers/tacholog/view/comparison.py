@@ -54,9 +54,12 @@ USES = (
 class ConditionVerdicts(msgspec.Struct, frozen=True):
     """Reasons why a ratio of two series would be meaningless, for one condition.
 
-    ``reasons[baseline][other]`` is the reason for two values of the condition, by their indices; null: no reason.
+    Each different value of the condition has an index.
 
-    ``value_indices`` holds the index of each series' value among all values of the condition; null for a series without the metric.
+    ``value_indices`` has an entry for each series: the index of the series' value, or null if the series lacks the metric.
+
+    ``reasons[baseline][other]`` is the reason why these two values cannot be compared, or null if there is no reason. ``baseline`` and ``other`` are
+    indices of values.
     """
 
     condition: str
@@ -191,7 +194,10 @@ def version_of(member: SystemSeries) -> str:
 
 
 def other_conditions(key: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each condition. Release and tool version are omitted if they are equal to the version."""
+    """Yield the name and the value of each condition that the page does not show elsewhere.
+
+    The release and the version of the tool are omitted if they only repeat a version that is already stated, such as the version of the system.
+    """
     versions = {key["system_version"]}
     key = with_each_label([key])[0]
     for name in (name for name in key if name not in _ELSEWHERE and key[name] is not None):

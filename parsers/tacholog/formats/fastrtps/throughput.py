@@ -69,10 +69,7 @@ _LOOSE = r"[0-9]{1,18}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?"
 
 
 def _early(columns: str) -> Form:
-    """Return a form of 2014, with rates and times as a C++ stream prints them.
-
-    The last column is the demand, or a time from which the rate can be computed.
-    """
+    """Return the form of a table that Fast RTPS printed in 2014, for these columns. A C++ stream printed the rates and the times."""
     cells = {name: _LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split()}
     return Form.from_cells(cells, "fastrtps-demand-0.4", is_fixed=False)
 
@@ -92,7 +89,10 @@ _CSV_FORM = _form(_T3, "fastrtps-demand-1.9.4", time=rf"(?:{_COUNT}|{_THREE})")
 
 
 def form_of(squeezed: str) -> Form | None:
-    """Return the form of the table below a header. eProsima's derived CSV files have slightly different names for the same columns."""
+    """Return the form of the table below a header; ``None`` if the header is unknown.
+
+    A header of eProsima's derived CSV files is also recognised, although it has slightly different names for the same columns.
+    """
     as_csv = squeezed.lower().replace("[samples/burst]", "[sample/burst]").replace("[samples/s]", "[sample/s]").replace("[mbits/s]", "[mb/s]")
     return _CSV_FORM if as_csv == _CSV_HEADER else _FORMS.get(squeezed)
 
@@ -208,7 +208,11 @@ def _samples(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _time(metric: str, side: str) -> Field:
-    """A time is in whole microseconds, or has three decimals. In 2014, a C++ stream printed it."""
+    """Return the field for the total time of a side.
+
+    The tool prints a time in whole microseconds or with three decimals, so the resolution follows from the decimals. In 2014, a C++ stream printed
+    the time, so the resolution is the unit of the last digit.
+    """
     name = f"{side}_time"
 
     def resolution(cells: Cells) -> float:
@@ -219,7 +223,10 @@ def _time(metric: str, side: str) -> Field:
 
 
 def _rate(metric: str, side: str, kind: str, unit: float) -> Field:
-    """A rate has three decimals. In 2014, a C++ stream printed it."""
+    """Return the field for the mean rate of a side.
+
+    The tool prints a rate with three decimals. In 2014, a C++ stream printed the rate, so the resolution is the unit of the last digit.
+    """
     name = f"{side}_{kind}"
 
     def resolution(cells: Cells) -> float:

@@ -290,7 +290,7 @@ def _settings(fields: Fields) -> Facts:
 
 
 def _transport(fields: Fields) -> Facts:
-    """Return the facts that a transport states. The library of a middleware is the measured system."""
+    """Return the facts that a line about the transport states. If the line names the library of a middleware, the library is the measured system."""
     facts = _facts_of("transport")(fields)
     return msgspec.structs.replace(facts, system=fields.get("library"), system_version=fields.get("library_version"))
 
@@ -316,7 +316,10 @@ def _facts_of(kind: str) -> Callable[[Mapping[str, str]], Facts]:
 
 
 def _memory(fields: Fields) -> Facts:
-    """Return the facts about the shared memory of a side. The size is part of the names, because the facts differ from size to size."""
+    """Return the facts about the shared memory of a side, for one message size.
+
+    The name of each fact contains the message size, because a run has a different value for each size.
+    """
     others = {key: value for key, value in fields.items() if key != "payload_bytes"}
     return _facts_of(f"memory_{payload_bytes(fields)}")(others)
 

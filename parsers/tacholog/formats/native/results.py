@@ -429,12 +429,13 @@ RESULTS_OF_TOOLS: Mapping[str, ResultKind] = {
 
 
 def _intervals(test: Test, *keys: str) -> LineRule:
-    """Return the rule for interval lines, which are most lines of a long run. Another size may have other conditions."""
+    """Return the rule for the interval lines of a test. Most lines of a long run are interval lines, so they are read in bulk."""
     names = ("payload_bytes", "index", "duration_ns", *keys)
     return LineRule(
         "interval" + "".join(f" {key}=(?P<{key}>[0-9]{{1,15}}+)" for key in names),
         fields=[Field(*under, is_exact=True) for under in _OF_INTERVALS],
         record=Record(test=test, payload_bytes=None, numbers=(), scope="interval"),
+        # A bulk of lines ends at another message size, because that size may have different conditions.
         order=(Order("another size has begun", lambda now, before: now["payload_bytes"] == before["payload_bytes"]),),
         size="payload_bytes",
         samples=keys[0],

@@ -64,7 +64,11 @@ _FORMS = {tuple(form.values()): (head.row, tuple(form)) for head in _HEADS_KNOWN
 
 
 def _row_pattern(number: str, comma: str, second: str) -> re.Pattern[str]:
-    """Return the pattern of a row. C# omits a comma between the fifth and the sixth cell, and prints a percent sign before the second."""
+    """Return the pattern of a row of cells, from the patterns of their parts.
+
+    C# omits the comma between the fifth and the sixth cell. C# also prints a percent sign before the second cell, so ``second`` is the pattern of the
+    text before the second cell.
+    """
     return re.compile(rf"{number}{second}{number}(?:{comma}{number}){{3}}(?:(?:{comma}|\s++){number}(?:{comma}{number})*)?")
 
 
@@ -94,7 +98,7 @@ def is_row(text: str) -> bool:
 
 
 class CsvTable:
-    """The latest head, and the unit of time that the heads state."""
+    """Reads the CSV tables of a log, line by line. It stores the latest head, and the unit of time that the heads state."""
 
     def __init__(self) -> None:
         self._head: _Head | None = None

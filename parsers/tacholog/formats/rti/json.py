@@ -26,8 +26,8 @@ _OPEN_LINES = 400
 _TIMES = ("latency_ave", "latency_std", "latency_min", "latency_max")
 _PERCENTILES = ("latency_50", "latency_90", "latency_99", "latency_99.99", "latency_99.9999")
 _COSTS = ("serialize", "deserialize", "total_s")
-# The key is the names of an object's values. The value is the rule that reads the object, and the groups of this rule for the names, in the same
-# order. The last kind of object is in RTI's design document.
+# The rule for each kind of object. The key lists the names of the object's values. The value of the mapping is the rule, and the names that the rule
+# has for these values, in the order of the key. The last entry is for a kind of object that only RTI's design document shows.
 _OBJECTS: Mapping[tuple[str, ...], tuple[LineRule, tuple[str, ...]]] = {
     (*_TIMES, *_PERCENTILES): (LATENCY, LATENCIES),
     (*_TIMES, *_PERCENTILES, *_COSTS): (LATENCY, (*LATENCIES, *COSTS)),
@@ -42,7 +42,7 @@ class JsonOutput:
     """Reads the document. It stores the current size, and the lines and the values of the open object."""
 
     def __init__(self, banner: Banner) -> None:
-        """Begin before the document. ``banner`` recognises other output of the tool, which may follow braces on the same line."""
+        """Create a reader for a new document. ``banner`` recognises other output of the tool that is on the same line as a brace."""
         self._banner = banner
         self._size: str | None = None
         self._inside = self._intervals = False
@@ -71,7 +71,7 @@ class JsonOutput:
         return self._take_structure(line, structure["signs"])
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Leave the open object, which is broken."""
+        """Close the open object, if there is one, and yield the object as broken."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
             self._size = None  # Later objects may belong to another size, whose start is lost.
@@ -83,7 +83,7 @@ class JsonOutput:
         return list(self.close("the object does not end")) if is_too_long else []
 
     def _is_known(self, line: Line, behind: str) -> bool:
-        """Whether a text directly after braces is output of the tool, which may print no line end after braces."""
+        """Whether a text may follow braces on the same line: the tool may print other output without a line end after the braces."""
         return not behind or self._lines != [] or self._banner.take(line._replace(text=behind)) is not None
 
     def _take_beginning(self, line: Line, size: str | None) -> list[Finding]:

@@ -19,7 +19,7 @@ _PERCENTILES = ("p50", "p90", "p99")
 
 
 def _are_percentiles_measured(cells: Cells) -> bool:
-    # Builds that store no history print 0.
+    # A build of the tool that stores no history prints 0 for each percentile.
     return any(cells[name] for name in _PERCENTILES)
 
 

@@ -90,7 +90,7 @@ def _is_between(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _rates_agree(rate: str, mbit: str, messages: float) -> Check:
-    """Check that rate times size equals Mbps. ``messages`` is the largest possible rounding error of the rate."""
+    """Return the check that rate times size equals Mbps. The parameter ``messages`` is the largest possible rounding error of the rate."""
 
     def holds(cells: Cells) -> Any:  # noqa: ANN401
         bits = 8.0 * cells["size"]
@@ -259,7 +259,8 @@ ANSWER = LineRule(
     fields=_RUNNING_FIELDS,
     record=_RUNNING_RECORD,
     checks=_RUNNING_CHECKS,
-    # Minimum and maximum are those since the start of a size. If the minimum grows or the maximum shrinks, the interval belongs to another size.
+    # The tool prints the minimum and the maximum of all samples since it began with the present message size. Therefore, the interval belongs to
+    # another size if the minimum grows or the maximum shrinks.
     order=(Order(GO_BACK, lambda now, before: (now["min"] <= before["min"]) & (now["max"] >= before["max"])),),
 )
 # The size is unknown. The banner may state a size, but if logs are mixed, it may be the banner of another run.

@@ -1,7 +1,8 @@
 """Raw latencies of RTI Perftest (``-latencyFile``) and of Perftest Lite: one sample on each line, in order of arrival.
 
-A thousand consecutive samples become one interval. Its statistics are computed from the samples, and marked as derived. The summary of a run is on
-the blank line at the end of the run. The file states neither the size of the messages nor the unit of time.
+A thousand consecutive samples become one interval. Its statistics are computed from the samples, and marked as derived. The summary of a run is
+computed in the same way. It gets the line number of the blank line that ends the run. The file states neither the size of the messages nor the unit
+of time.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Samples:
     """The samples of a run: the lines of the current interval, and the number of occurrences of each value in the interval and in the run."""
 
     def __init__(self, conditions: Conditions, marks: tuple[str, ...] = ()) -> None:
-        """Begin before the first sample. All numbers get ``marks``."""
+        """Create a collection without samples. All numbers that are computed from the samples get ``marks``."""
         self.size: int | None = None
         self._conditions = conditions
         self._marks = ("derived", *marks)
@@ -140,7 +141,7 @@ class LatencyFile:
         return None
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Read samples, up to the first sample that is not the next sample of the run."""
+        """Read consecutive samples of the run, until the number of a sample is not the number after the previous sample."""
         import numpy as np
 
         if self._samples is None or self._next is None or self._spoiled:
@@ -153,7 +154,7 @@ class LatencyFile:
         return BulkStep(count, list(self._samples.add_many(lines.part(0, count), values[:count].astype("int64"))))
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Leave the run. The samples of an incomplete interval are broken."""
+        """End the run. If the last interval is incomplete, yield the lines of its samples as broken."""
         if self._samples:
             yield from self._samples.drop(reason)
         self._samples = self._next = None

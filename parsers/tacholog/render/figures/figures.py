@@ -138,7 +138,7 @@ def goodput_over_size(series: Sequence[Series]) -> Figure | None:
 
 
 def messages_over_size(series: Sequence[Series]) -> Figure | None:
-    """Return messages received per second over message size, of all series."""
+    """Return the figure of the messages received per second (y) by message size (x), with a line for each series."""
     traces = [trace for curve in series for trace in _traces(curve, "message_rate", "mean", "messages_per_s", "solid")]
     return _figure("Messages received per second", "Messages per second", "messages_per_s", traces)
 
@@ -212,7 +212,10 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
 
 
 def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
-    """Yield the line of a statistic, and the points of the other group if the runs of some sizes form two groups."""
+    """Yield the line of a statistic, and the points that are not on the line.
+
+    If the runs of a size form two groups, the line goes through the value of one group. The value of the other group is such a point.
+    """
     line = _trace(series, metric, statistic, unit, dash)
     if line is None:
         return
@@ -246,7 +249,7 @@ def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
 
 
 def _without_ranges(trace: Trace) -> Trace:
-    """The runs of the line are drawn as dots instead."""
+    """Return a line without the ranges of its points. The ranges are not needed if each run is drawn as a dot."""
     return msgspec.structs.replace(trace, points=tuple(point._replace(low=None, high=None) for point in trace.points))
 
 

@@ -120,12 +120,12 @@ def _trace(trace: Trace, target_of: TargetOf, *, dense: bool) -> dict[str, objec
 
 
 def _point_size(trace: Trace, *, dense: bool) -> dict[str, object]:
-    """The points of single runs are small and translucent, so that the line remains visible."""
+    """Return size and opacity of the points. If the points are single runs, they are small and translucent, so that the line remains visible."""
     return {"size": _SMALL_PX, "opacity": 0.55} if trace.shape == "runs" else {"size": _SMALL_PX if dense else _LARGE_PX}
 
 
 def _end_of_addresses(trace: Trace) -> dict[str, object]:
-    """The addresses of all points end with the same metric and statistic, after the line number."""
+    """Return the end of the addresses of all points: metric and statistic, which follow the line number. All points of a trace have the same end."""
     result = trace.points[0].result
     return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
 
@@ -140,7 +140,7 @@ def _meta(trace: Trace) -> dict[str, object]:
 
 
 def _shade(shade: Trace) -> dict[str, object]:
-    """The edges of the area are separate traces, so that a reader can hover over their points."""
+    """Return the shaded area between two edges. Each edge is also drawn as a separate trace, so that a reader can hover over its points."""
     return {
         "type": "scatter",
         "mode": "lines",

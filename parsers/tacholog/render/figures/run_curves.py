@@ -36,9 +36,9 @@ def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figur
 
 
 def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow]) -> Figure | None:
-    """Return the percentile curves of several series at two sizes. Colours identify series, and dashes sizes.
+    """Return the percentile curves of several series at two sizes. The colour of a line identifies the series, and its dashes identify the size.
 
-    For a single series, show all its sizes.
+    If there is only one series, the figure shows all its sizes.
     """
     if len(series) == 1:
         return distribution_of(series[0], histograms)
@@ -165,7 +165,10 @@ def _log_of(results: Sequence[ResultRow]) -> list[str]:
 
 
 def _by_interval(results: Sequence[ResultRow]) -> list[list[ResultRow]]:
-    """A new log line begins a new interval. So does a second number of the same kind on one line, as in JSON."""
+    """Return the results of each interval.
+
+    A new log line begins a new interval. In JSON, several intervals can be on one line: a new interval begins at the second number of the same kind.
+    """
     intervals: list[list[ResultRow]] = []
     for result in sorted(results, key=lambda result: result.line or 0):
         latest = intervals[-1] if intervals else []
@@ -185,7 +188,7 @@ def _is_timed(results: Sequence[ResultRow]) -> bool:
 
 
 def _interval_points(results: Sequence[ResultRow], metric: str, statistic: str, *, timed: bool) -> Iterator[PlotPoint]:
-    """Yield a point at the end of each interval. Without a message there is none, because a logarithmic axis cannot show zero."""
+    """Yield a point at the end of each interval. An interval without messages gets no point, because a logarithmic axis cannot show zero."""
     end = 0.0
     for interval in _by_interval(results):
         end += (_value_of(interval, "duration", "total") or 0.0) / 1e9 if timed else 1.0

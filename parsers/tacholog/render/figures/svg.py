@@ -127,7 +127,7 @@ def _path(path: str, dash: str) -> Html:
 
 
 def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool, cross: bool = False) -> Html:
-    """A cross means too few samples. Series that have the same colour get different shapes."""
+    """Return the marker of a point: a cross if the point has too few samples, otherwise a shape. Series with the same colour get different shapes."""
     if cross:
         return tag("path", words, d=f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", class_="tl-point")
     class_ = "tl-point tl-hollow" if hollow else "tl-point"

@@ -1,9 +1,11 @@
 """Group logs into runs, and runs into repetitions of one measurement.
 
-If logs have the same fields and differ in role or participant, they are one run. If the pattern states no repetition, several logs may have the same
-fields and the same role. Then each folder is a run, or, if a folder has several such logs, each log. Such runs are numbered as repetitions in the
-order of the start times in their logs, or else in the order of their paths. Runs are also numbered in this way if their paths state the same
-repetitions at several start times. If the paths of other runs with these fields state numbers, the runs without stated numbers get the next numbers.
+Logs with the same fields are one run if they differ in role or participant. If the pattern states no repetition, several logs may have the same
+fields and the same role. These logs belong to different runs. Usually, each folder is a run. If a folder has several such logs, each log is a run.
+
+Runs without a stated repetition are numbered as repetitions, in the order of the start times in their logs. If start times are missing, the order of
+the paths counts. Runs are also numbered in this way if their paths state the same repetitions at several start times. If some runs have stated
+numbers and others have none, the runs without stated numbers get the next numbers.
 
 The folder of a run is ``PART/PART/.../NN``: a part for each field that distinguishes runs, and the number of the repetition. The same fields always
 result in the same parts. If different fields would result in the same parts, a short hash is added.
@@ -126,7 +128,7 @@ def natural(path: str) -> list[tuple[bool, int, str]]:
 
 
 def _add_variant(key: str, logs: Sequence[ImportedLog], grouping: Grouping) -> None:
-    """The logs have the same fields, except for the repetition."""
+    """Make runs from logs, and add the runs to the grouping. The logs have the same fields, except for the repetition."""
     numbers: dict[Any, list[ImportedLog]] = defaultdict(list)
     for log in logs:
         numbers[log.fields.values.get(REPETITION)].append(log)
@@ -229,7 +231,10 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number: int, *, is_counted: bool) -> ImportedRun | Problem:
-    """Return a problem if the user does not state the measured system, and the logs name no system or several."""
+    """Return the run of these logs.
+
+    Return a problem if the measured system is unknown: the user does not state the system, and the logs do not name exactly one system.
+    """
     logs = sorted(logs, key=lambda log: (log.fields.side or "", log.fields.participant or "", natural(log.path)))
     of_path = logs[0].fields.of_path
     values, overruled = _without_overruled(logs)

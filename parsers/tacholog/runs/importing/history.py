@@ -88,7 +88,7 @@ def _split(text: str, folder: Path) -> BenchmarkHistory:
     if "entries" not in members:
         raise _NoHistoryError("it has no 'entries'")
     if text[last:].strip().rstrip(";").strip() != "}":
-        raise _NoHistoryError("text follows its last brace")
+        raise _NoHistoryError("there is text after the last brace of the data")
     suites: list[str] = []
     for suite, _, begin, _ in _members(text, members["entries"]):
         for value, first, end in _elements(text, begin):

@@ -146,7 +146,10 @@ def _values(fields: Sequence[PatternField], texts: Sequence[str]) -> dict[str, s
 
 
 def _expression(segments: Iterable[Segment], *, same_again: bool) -> _Expression:
-    """If ``same_again`` is true, a field that occurs in several folders must have the same text in all of them."""
+    """Return the regular expression for the paths that fit the segments, and the fields of its groups.
+
+    If ``same_again`` is true, a field that occurs in several folders must have the same text in all these folders.
+    """
     fields: list[PatternField] = []
     parts: list[str] = []
     for segment in segments:
@@ -205,7 +208,7 @@ def read_pattern(text: str, where: str) -> Pattern:
 
 
 def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
-    """``part`` is one folder or the file in the pattern ``text``."""
+    """Yield the plain texts and the fields of one part of a pattern. The part ``part`` is a folder or the file; ``text`` is the whole pattern."""
     plain = ""
     for match in _TOKEN.finditer(part):
         if match[0] in ("{", "}"):

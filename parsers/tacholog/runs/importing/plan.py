@@ -86,7 +86,10 @@ def _texts(run: ImportedRun) -> tuple[str, ...]:
 
 
 def decide(runs: Iterable[ImportedRun], existing: ExistingRuns) -> Decisions:
-    """Decide which runs are new. If no repetition is stated for a run, it gets a number after the numbers of the present runs."""
+    """Decide which runs are new.
+
+    A stated repetition is kept. If no repetition is stated for a run, the run gets the next number after the numbers of the existing runs.
+    """
     final: list[ImportedRun] = []
     for folder, members in by_variant(runs).items():
         # A folder of this name may already have runs of an earlier import whose fields differ from the fields of these runs.

@@ -137,7 +137,10 @@ class Rules(NamedTuple):
         return "; ".join(reasons) or None
 
     def _complete(self, path: str, of_path: dict[str, Any], rule: PreparedRule) -> LogFields | str:
-        """Return a sentence if the stated values contradict each other, or if a value in the file of facts is wrong."""
+        """Return the fields of a log. They come from the path, the rule, the file of facts and the default values.
+
+        Return a sentence with the reason if these values contradict each other, or if a value in the file of facts is wrong.
+        """
         for name, value in rule.values.items():
             if of_path.get(name, value) != value:
                 return f"the path states {name} = {of_path[name]!r}, its rule states {value!r}"

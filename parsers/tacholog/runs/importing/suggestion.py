@@ -292,13 +292,13 @@ class _Draft(NamedTuple):
 
 
 def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
-    """Compare the names from the beginning and from the end."""
+    """Return the structure that all names have in common. For this, the names are compared from the beginning and from the end."""
     shortest = min(map(len, names))
     head = next((index for index in range(shortest) if not _alike([name[index] for name in names])), shortest)
     tail = next((index for index in range(shortest - head) if not _alike([name[-1 - index] for name in names])), shortest - head)
     if head + tail == shortest and any(len(name) > shortest for name in names):
-        # The pieces of the shortest name are the beginning and the end of all names. One of them is taken back, so that each name has a piece for the
-        # text that differs.
+        # All pieces of the shortest name belong to the common beginning or to the common end, so the name has no piece for the text that differs.
+        # Therefore, the common beginning (or the common end, if there is no common beginning) is made one piece shorter.
         head, tail = (head - 1, tail) if head else (head, tail - 1)
     if any(len(name) > head + tail for name in names):
         # A pattern cannot separate a number from the text next to it if both differ, as in Array1k and PointCloud512k. Such pieces are joined.
@@ -315,7 +315,10 @@ def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
 
 
 def _between(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the structure of the part that differs. It is split at separators if all names have the same separators there."""
+    """Return the kind and the texts of each piece between the common beginning and the common end of the names.
+
+    The names are split at separators if all names have the same separators in this part. Otherwise, this part is a single piece.
+    """
     for separators in _SEPARATORS:
         split = [_segments(name, separators) for name in names]
         (_, between), *others = split
@@ -506,9 +509,10 @@ def _named_by_word(draft: _Draft, index: int) -> str | None:
 
 
 def _text_named_by_word(draft: _Draft, index: int) -> str | None:
-    """Return a label with the name of the word before a text, such as ``hist`` in ``rate_10-hist_all``.
+    """Return the label for a text that follows a word. In ``rate_10-hist_all``, the text ``all`` gets the label ``label.hist``.
 
-    Return ``None`` unless a number of the name also follows such a word, such as ``rate_10``.
+    Return ``None`` if no number of the file name follows a word, because only such a number shows that words name values. In the example, the number
+    ``10`` follows the word ``rate``.
     """
 
     def key(position: int) -> str:

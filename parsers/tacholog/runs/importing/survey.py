@@ -247,7 +247,7 @@ def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def is_log(root: Path, path: str) -> bool:
-    """Whether a file is a log of a known format. It is called for files that no pattern fits."""
+    """Whether a file is a log of a known format. The import calls this function for each file that no pattern fits."""
     try:
         with open_evidence(root, path) as stream:
             Scan(LogText(stream))
