@@ -188,7 +188,7 @@ def read_renames(path: Path) -> Renames:
     """Read a file of renames.
 
     Raises:
-        UnreadableInput: the file is missing, is not TOML, renames a field that cannot be renamed, or names an unknown metric as the new one. The
+        UnreadableInput: the file is missing, is not TOML, renames a field that cannot be renamed, or gives a metric an unknown new name. The
             message names the file and the key.
     """
     return _checked(path, read_toml(path, dict[str, dict[str, str]]))

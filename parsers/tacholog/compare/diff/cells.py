@@ -382,8 +382,8 @@ def row_keys(cells: CellTable, cell: Integers, policy: Policy) -> list[RowKey]:
 def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
     """Return the conditions that distinguish rows with otherwise equal keys, by the index of the row.
 
-    Each row also states the labels in which runs of one side differ, so that readers need not guess to which rows a label applies. Rows without such
-    conditions and labels are left out.
+    Each row also states the labels in which the runs of a side differ, so that readers need not guess to which rows a label applies. Rows without
+    such conditions and labels are left out.
     """
     labels = _labels_that_differ(cells)
     distinguishing: dict[int, tuple[tuple[str, str | None], ...]] = {}

@@ -257,7 +257,7 @@ def _table_of_runs(moments: Sequence[RunOrder]) -> Table:
 
 
 def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iterator[VerdictSection]:
-    """Yield the sections with fewer rows, so that the part of the page does not get too many HTML elements. The first sections keep the most rows.
+    """Yield the sections with fewer rows, so that this part of a page does not get too many HTML elements. The first sections keep the most rows.
 
     ``spent`` is the number of HTML elements that the part already has. ``links`` is the number of links of each row.
     """
