@@ -22,7 +22,7 @@ class RequirementRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """One row of a requirement, and whether it fulfils the requirement.
 
     ``reasons`` state why a row is undecided: ``across_limit`` (the interval contains the limit), ``few_runs``, ``undersampled``, and more.
-    ``value`` is the median, which is the value of a run. ``over`` states whether ``interval`` is over runs, sessions or pairs. ``interval`` is the
+    ``value`` is the median, which is the value of a run. ``over`` states whether the verdict rests on runs, sessions or pairs. ``interval`` is the
     interval of the median, widened by the rounding error, and ``confidence`` is the actual confidence of this interval. ``needed`` is the number of
     runs, or of samples in each run, that a verdict needs. ``limit`` is present if each row of the requirement has a limit of its own.
 
