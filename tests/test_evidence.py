@@ -188,7 +188,7 @@ def hostile(tmp_path: Path) -> Path:
     return data
 
 
-def test_each_entry_that_is_not_evidence_is_a_problem_of_its_run_only(hostile: Path) -> None:
+def test_entry_that_is_not_evidence_affects_only_the_run_with_this_entry(hostile: Path) -> None:
     dataset = load([hostile])
 
     said = {(row["run"], row["log"]): row["reason"] for row in dataset.problems.to_dict("records")}

@@ -48,7 +48,7 @@ def not_ours_alone(folder: Path) -> str | None:
 
 
 def is_ours(state: os.stat_result) -> bool:
-    """Whether a file belongs to the user of this process. On Windows, files have no such owner."""
+    """Whether a file belongs to the user of this process. On Windows, the result is always true, because files have no user id there."""
     return not HAS_LOCKS or state.st_uid == os.geteuid()
 
 

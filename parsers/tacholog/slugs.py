@@ -36,7 +36,7 @@ def path_slug(path: str) -> str:
     *folders, name = path.split("/")
     parts = [_UNSAFE_IN_PATH.sub("-", part).lstrip("._-")[:_MAX_LENGTH] for part in (*(_END_OF_FILE.sub("-", folder) for folder in folders), name)]
     plain = "/".join(part or "-" for part in parts)
-    # If a path already ends like a hash, a hash is added too. Otherwise it could equal the name of another path.
+    # A path like ``a/b-0123ab`` looks as if it already had a hash. This path gets a hash too, so that no other path can get the same name.
     return plain if plain == path and not _HASHED.search(plain) else _with_hash(plain, path)
 
 

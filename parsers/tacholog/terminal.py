@@ -142,7 +142,7 @@ _status = [""]  # the text that is now on the last line of the terminal
 
 
 def status(text: str) -> None:
-    """Show the current activity on a line of the terminal that the next output replaces. An empty text removes it.
+    """Show the current activity on the last line of the terminal. The next output replaces this line, and an empty text removes the line.
 
     Without a terminal, nothing is printed.
     """

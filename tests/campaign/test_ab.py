@@ -581,7 +581,7 @@ def test_known_regression_does_not_fail_the_comparison_even_if_new_pairs_confirm
     (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
 
     def code_and_row(size: int, *words: str) -> tuple[int, dict[str, Any]]:
-        """Return the exit code of a comparison, and its only row with the verdict "worse". The file of known regressions lists this message size."""
+        """Compare with a file of known regressions that lists ``size`` bytes. Return the exit code, and the only row with the verdict "worse"."""
         (tmp_path / "slower.toml").write_text(KNOWN.format(size=size))
         options = ("--known", "slower.toml", "--pairs", "6", "--across", "settings", "--format", "json", "--fail-on", "worse")
         done = ab(old, new, file, *options, *words, cwd=tmp_path)

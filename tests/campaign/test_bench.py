@@ -253,7 +253,7 @@ def test_release_is_copied_for_publication_with_the_description_of_its_host(tmp_
     assert "data/seq/9.5 exists already" in again.stderr
 
 
-def test_release_of_several_campaigns_of_one_tool_has_a_folder_for_each_campaign(tmp_path: Path) -> None:
+def test_release_has_a_folder_for_each_campaign_if_there_are_several(tmp_path: Path) -> None:
     first, second = (campaign(tmp_path, GOOD).rename(tmp_path / f"{name}.toml") for name in ("latency", "rate"))
 
     done = bench(first, second, "--release", "9.5", cwd=tmp_path)

@@ -9,7 +9,8 @@ from tests.depth import tries
 
 from tacholog.formats.kit.bulk import numbers_of
 
-# Numbers as in lines that are read in bulk: up to 15 digits, with or without a dot. The kit has replaced all other characters by blanks.
+# These strategies make numbers of up to 15 digits, with or without a dot. Lines that are read in bulk contain only such numbers and blanks, because
+# the kit has replaced all other characters by blanks.
 WHOLE = st.from_regex(r"[0-9]{1,15}", fullmatch=True)
 WITH_A_DOT = st.tuples(WHOLE, st.integers(0, 15)).map(lambda pair: f"{pair[0][: pair[1]]}.{pair[0][pair[1] :]}")
 

@@ -117,7 +117,7 @@ def test_message_size_is_1472_bytes_if_the_log_does_not_advise_to_use_this_size(
     assert [record.payload_bytes for record in read_text(text).records] == [1472]
 
 
-def test_rate_and_range_of_sizes_in_the_note_are_conditions_of_the_record(changed: Changed) -> None:
+def test_record_has_the_rate_and_the_size_range_of_the_note(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "using msg-size=1400.", "using average msg-size=1400 (+/-100), mps=400000.")
 
     (record,) = log.records

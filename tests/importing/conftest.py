@@ -37,7 +37,7 @@ def tree(tmp_path: Path) -> Callable[[Tree], Path]:
 
 @pytest.fixture
 def cluster(tree: Callable[[Tree], Path]) -> Path:
-    """Each of two network plugins has two tests, and each test has a log of a publisher and a log of a subscriber."""
+    """Return a folder with logs of two network plugins. Each plugin has two tests, and each test has the logs of a publisher and of a subscriber."""
     number = 0
     files = {}
     for plugin in ("flannel-hostgw-dds-secure-tcp", "hostnetwork-udp"):

@@ -36,7 +36,7 @@ def test_known_keys_become_conditions_and_other_keys_become_labels_or_options(tr
     assert first.options == {"comment": "a", "rosbag": True}
 
 
-def test_log_is_refused_if_the_file_of_facts_next_to_it_contradicts_its_path(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_is_refused_if_the_file_of_facts_contradicts_the_path(tree: MakeTree, tmp_path: Path) -> None:
     folder = experiment(tree, {"folder": "1", "x": 1}, {"folder": "1", "x": 2})
     (folder / "0" / "config.json").write_text('{"release": "2.0"}')
 

@@ -53,7 +53,7 @@ def of_log(log: bytes, format_name: str, what: str, payload_bytes: int) -> Itera
 
 
 def qperf() -> Iterator[Figure]:
-    """Yield mean latencies and rates. qperf sleeps, unless the kernel polls for it."""
+    """Yield the mean latencies and the rates of qperf. While qperf waits, it sleeps, unless the kernel polls."""
     port = str(free_port())
     with beside(["qperf", "-lp", port]):
         client = ["qperf", "127.0.0.1", "-lp", port, "-t", "1", "-uu", "-m"]

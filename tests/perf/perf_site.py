@@ -60,7 +60,7 @@ def _git(repository: Path, *words: str) -> str:
 
 
 def views(folder: Path) -> Iterator[Row | LeftOut]:
-    """Yield figures of the site of the project's own data: time to build it, its size, and the work of a browser for its pages."""
+    """Build a site of the project's own data. Yield the time to build the site, the size of the site, and the work of a browser for some pages."""
     first = _copied(folder / "first")
     for later in _LATER:
         shutil.rmtree(first / "data" / later)

@@ -135,7 +135,7 @@ def real_noise() -> Iterator[Row]:
 
 
 def detection() -> Iterator[Row]:
-    """Yield the share of reports that find a single change of exactly the size that is printed as detectable."""
+    """Yield the share of reports that find the only changed row. This row changes by exactly the size that the report prints as detectable."""
     for pairs in (6, 7, 8, 10, 12, 15, 20, 30):
         for rows in (1, 4, 40):
             for sd in (0.02, 0.1):

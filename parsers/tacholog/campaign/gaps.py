@@ -107,7 +107,10 @@ class FirstLogReport(NamedTuple):
 
 
 def expected_gaps(plan: Plan) -> ExpectedGaps:
-    """Return the conditions that nothing will state. This needs formats that declare which conditions their logs state."""
+    """Return the conditions that neither the campaign nor its logs will state.
+
+    A variant is listed in ``unknown_logs`` if its format does not declare which conditions the logs state.
+    """
     variants_of: dict[tuple[str, bool, str], dict[str, None]] = {}
     unknown_logs: dict[str, str] = {}
     for run in (run for run in plan.runs if run.repetition == 1):

@@ -82,7 +82,7 @@ class AskedVerdict(click.ParamType):  # type: ignore[type-arg] # not generic in 
     name = "verdict"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Verdict:
-        """Return the name of the verdict in JSON."""
+        """Return the verdict that ``value`` names, written as in the JSON document."""
         from tacholog.render.diff.words import MEANINGS, verdict_named
 
         verdict = verdict_named(value)

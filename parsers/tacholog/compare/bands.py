@@ -259,7 +259,10 @@ def _medians_of_sessions(entries: Iterable[Calibration]) -> list[list[float]]:
 
 
 def noise(same_build: SameBuildBands) -> Iterator[float]:
-    """Yield, for each row of medians or means, the standard deviation of the logarithms of the runs in the last session."""
+    """Yield the noise of each row of medians or means, as measured in the last session.
+
+    The noise is the standard deviation of the logarithms of the row's values.
+    """
     for entry in read(same_build.file, named_by_user=True):  # the file was checked when it was first read
         if entry.session == same_build.sessions[-1] and entry.key.statistic in ("p50", "mean"):
             yield entry.deviation

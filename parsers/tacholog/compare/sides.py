@@ -188,7 +188,8 @@ def read_renames(path: Path) -> Renames:
     """Read a file of renames.
 
     Raises:
-        UnreadableInput: the file is missing or not TOML, or a field cannot be renamed, or a new metric is unknown; the message names file and key.
+        UnreadableInput: the file is missing, is not TOML, renames a field that cannot be renamed, or gives a metric an unknown new name. The
+            message names the file and the key.
     """
     return _checked(path, read_toml(path, dict[str, dict[str, str]]))
 

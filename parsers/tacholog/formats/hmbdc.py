@@ -302,8 +302,9 @@ class SamplePage:
         inter-process       reliable,                        2.1) less than 1us for 0cpy messages (100B-10MB)
         (IPC)               sender blocks if buffer full     2.2) 1us - 4ms for regular messages (100B-10MB)
 
-    A name may span several lines, so results wait for the end of their block. After a ruler, the page lists the commands under the number of their
-    row, each with the letter of its machine. The head of the oldest sample does not state that the latencies are one-way.
+    A name may span several lines, so results wait for the end of their block. After a ruler, the page lists the commands that measured each
+    row. The number of the row is above these commands, and each command begins with the letter of a machine. The head of the oldest sample does not
+    state that the latencies are one-way.
     """
 
     def __init__(self) -> None:

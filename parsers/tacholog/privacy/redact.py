@@ -34,9 +34,10 @@ _NAMING = ("hostname", "nodename", "user", "username", "login", "logname")
 
 
 class _PublishedRun(NamedTuple):
-    """``root`` is the folder of the redacted logs. ``withheld`` has the withheld lines of each shown log.
+    """A run as it is published.
 
-    ``unshown`` has the reason for each log that is not shown.
+    ``root`` is the folder of the redacted logs. ``withheld`` has the withheld lines of each shown log. For each log that is not shown, ``unshown``
+    has the reason.
     """
 
     root: Path

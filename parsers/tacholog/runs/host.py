@@ -30,7 +30,7 @@ _IDENTITY = (("cpu", "model"), ("cpu", "threads"), ("memory", "size"), ("system"
 
 
 def this_host(root: Path = ROOT, printed: Mapping[str, str] | None = None) -> Host:
-    """Return this machine as a host file describes it, read below ``root``.
+    """Return the description of this machine, as a host file contains it.
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.

@@ -1,7 +1,10 @@
 """A Sphinx extension: tables, plots, scripts and machines from a Tacholog dataset, in the pages of any project.
 
-`directives` holds the directives and the node of their HTML, `assets` the style sheets, the scripts and the content security policy, `search` the
-splitting of text into search words. `tacholog.site.blocks` makes the HTML itself.
+The modules are:
+
+- `directives` holds the directives, and the node for their HTML. The HTML itself is made by `tacholog.site.blocks`.
+- `assets` holds the style sheets, the scripts and the content security policy.
+- `search` splits text into search words.
 
 In ``conf.py``::
 

@@ -33,7 +33,10 @@ _NO_SOURCE = f"(SELECT 0 AS file_index, 0 AS file_row_number, 0 AS {RUN} WHERE f
 
 
 class PartRun(NamedTuple):
-    """A run whose numbers are wanted: its number in the part, the path of the part, and its row of ``runs``."""
+    """A run whose numbers are wanted.
+
+    ``number`` identifies the run in its part. ``part`` is the path of this part, and ``row`` is the row of the run in the table ``runs``.
+    """
 
     number: int
     part: str

@@ -242,7 +242,7 @@ class ChoiceColumn(msgspec.Struct, frozen=True):
         reach: ``process``, ``host`` or ``network``.
         is_polling: whether a waiting side keeps a processor busy.
         members: all series.
-        ranked: the numbers of each measured criterion.
+        ranked: the numbers by which the series are ranked, for each measured criterion.
         bare: the `id` of each series without a library, in a campaign that measures libraries.
     """
 

@@ -54,7 +54,7 @@ class SystemSeries(msgspec.Struct, frozen=True):
 
     @property
     def label_words(self) -> str:
-        """The values of the labels that differ anywhere in the view, in words: ``plugin flannel``."""
+        """The labels of the series in words, such as ``plugin flannel``. A label is left out if it is the same in the whole view."""
         return joined(self.labels)
 
     @property

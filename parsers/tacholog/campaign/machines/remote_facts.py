@@ -56,7 +56,7 @@ class HostFacts(msgspec.Struct, frozen=True):
         """Return the properties that may change between two runs."""
         with self.tree() as root:
             properties = host.environment(root, affinity=_single_numbers(self.answers.get("affinity", "")))
-        # Left out, because it is the version of Python on this machine, not on the host.
+        # ``tacholog_python`` is left out, because it is the version of Python on this machine, not on the host.
         return {name: text for name, text in properties.items() if name != "tacholog_python"}
 
     def moment(self) -> host.Moment:

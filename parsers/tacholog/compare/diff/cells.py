@@ -380,9 +380,10 @@ def row_keys(cells: CellTable, cell: Integers, policy: Policy) -> list[RowKey]:
 
 
 def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
-    """Return the conditions by the index of the row. Rows with a unique key are left out.
+    """Return the conditions that distinguish rows with otherwise equal keys, by the index of the row.
 
-    If the runs of a side differ in a label, each row states this label, so that readers need not guess to which rows it applies.
+    Each row also states the labels in which the runs of a side differ, so that readers need not guess to which rows a label applies. Rows without
+    such conditions and labels are left out.
     """
     labels = _labels_that_differ(cells)
     distinguishing: dict[int, tuple[tuple[str, str | None], ...]] = {}

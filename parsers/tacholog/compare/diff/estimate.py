@@ -189,7 +189,10 @@ def _pair_numbers(designs: Sequence[Design]) -> list[Integers]:
 
 
 def _designs(cells: CellTable, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder]) -> tuple[Integers, tuple[Design, ...]]:
-    """Return the index of the design of each pair (-1: not wanted), and the designs. Rows of the same runs have the same design."""
+    """Return the index of each pair's design, and all designs. The index is -1 if the pair is not ``wanted``.
+
+    Two pairs share a design if they have the same old runs and the same new runs.
+    """
     which = np.full(len(pairs.old), -1)
     rows = np.flatnonzero(wanted)
     if not len(rows):

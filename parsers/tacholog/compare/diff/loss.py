@@ -40,9 +40,10 @@ _OF_ONE_SIDE: tuple[Verdict, Verdict] = ("removed", "added")
 
 
 class _LossTest(NamedTuple):
-    """The estimates, the displayed shifts and the verdicts of the rows with loss. A verdict is an index into `VERDICTS`; -1: none.
+    """The result of the test of rows with loss: the estimates, the displayed shifts and the verdicts.
 
-    For rows whose sides did not take turns, the shift is the shift between the sides, and the verdict states whether the sides differ.
+    A verdict is an index into `VERDICTS`, or -1 if a row has no verdict. If the sides of a row did not take turns, the verdict states only whether
+    the sides differ, and ``shift`` comes from `side_shifts`.
     """
 
     estimates: Estimates

@@ -252,7 +252,7 @@ def _ratios(row: ComparisonRow) -> _Ends:
 
 
 def _worse_shares(ratios: _Ends, row: ComparisonRow) -> _Ends:
-    """Return both ends as shares by which the new side is worse. The better end comes first."""
+    """Convert both ends of an interval of ratios to shares by which the new side is worse. The better end comes first."""
     low, high = sorted(worse_by(end, row.better) for end in ratios)
     return low, high
 

@@ -22,10 +22,12 @@ class RequirementRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """One row of a requirement, and whether it fulfils the requirement.
 
     ``reasons`` state why a row is undecided: ``across_limit`` (the interval contains the limit), ``few_runs``, ``undersampled``, and more.
-    ``value`` is the median, which is the value of a run. ``interval`` is the interval of the median over ``over`` (runs or sessions), widened by the
-    rounding error, and ``confidence`` is its actual confidence. ``needed`` is the number of runs, or of samples in each run, that a verdict needs.
-    For a relative requirement, ``baseline`` is the median of the other release, ``worse`` is the share by which the row is worse (0.05: 5 %; below
-    0: better), and ``interval`` is the interval of ``worse``. ``limit`` is present if it is not the same for all rows of the requirement.
+    ``value`` is the median, which is the value of a run. ``over`` states whether the verdict rests on runs, sessions or pairs. ``interval`` is the
+    interval of the median, widened by the rounding error, and ``confidence`` is the actual confidence of this interval. ``needed`` is the number of
+    runs, or of samples in each run, that a verdict needs. ``limit`` is present if each row of the requirement has a limit of its own.
+
+    For a relative requirement, ``baseline`` is the median of the other release. ``worse`` is the share by which the row is worse: 0.05 is 5 % worse,
+    and a negative share is better. ``interval`` is then the interval of ``worse``.
     """
 
     key: RowKey

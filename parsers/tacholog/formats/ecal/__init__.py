@@ -138,7 +138,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
-    """Yield the findings. A log that starts with a plain integer is a file of single latencies."""
+    """Yield the findings of a log. If the first line is a plain integer, the log is read as a file of single latencies."""
     waiting = iter(lines)
     first = next(waiting, None)
     if first is None:

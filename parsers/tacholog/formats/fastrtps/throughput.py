@@ -151,9 +151,9 @@ class DemandTable(RecordTable):
         return msgspec.structs.replace(record, side="both" if "received" in cells else "publisher", conditions=conditions)
 
     def _leaves_out_waits(self, cells: Cells) -> Any:  # noqa: ANN401
-        """Whether the publisher's time excludes the waits between bursts, as from 1.9.1 on.
+        """Whether the publisher's time excludes the waits between bursts, as in versions 1.9.1 to 1.9.3.
 
-        Only the times distinguish the tables of 1.7 and 1.9.3.
+        The tables of 1.7 to 1.9.3 look alike, and no version is printed. So the publisher's time is compared with the subscriber's time.
         """
         is_open = self.form.definition == "fastrtps-demand-1.7"
         return (cells["sent_time"] < _WAITS_LEFT_OUT * cells["received_time"]) if is_open else cells["sent_time"] < 0

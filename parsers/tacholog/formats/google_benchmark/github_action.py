@@ -71,7 +71,7 @@ _TOOL_SHOWN = 40
 
 
 def detect(head: str) -> Detected:
-    """Return whether this is one entry of a history."""
+    """Return whether the log is a single entry of a history of benchmarks. A whole history does not fit."""
     fits = _ENTRY.search(head) is not None and _HISTORY.match(head) is None
     return Detected(fits, wants="one entry; 'tacholog import data.js --to DATA' makes a run of each entry of a whole 'window.BENCHMARK_DATA'")
 

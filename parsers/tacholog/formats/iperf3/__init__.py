@@ -77,7 +77,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record for each row or result. If the text of a client ends before its last line, the run is truncated."""
+    """Yield a record for each row of a text, and for each result in JSON. If a client did not print its last line, the run is truncated."""
     document, events, text = IperfDocument(), EventStream(), TextReport()
     for line in lines:
         if document.is_open or _OPENING.fullmatch(line.text):

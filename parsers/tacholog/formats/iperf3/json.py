@@ -464,7 +464,7 @@ class IperfDocument:
             yield result.item.found(Broken("too many results are before the description of their test"))
 
     def _claim(self, line: Line) -> Iterator[Finding]:
-        """Claim the lines of each waiting result that began more than `_WAIT_LINES` lines ago. The record follows later."""
+        """Claim the lines of each waiting result that has waited for more than `_WAIT_LINES` lines. The record of the result is yielded later."""
         while self._claimed < len(self._waiting) and self._waiting[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
             yield self._waiting[self._claimed].item.found(None)
             self._claimed += 1
@@ -601,7 +601,7 @@ def _data(line: Line) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 
 def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
-    """Yield the objects that describe a test. An object within such an object is about the other side of the same test, and is left out."""
+    """Yield the objects that describe a test. Objects within a yielded object are left out, because they describe the other side of that test."""
     if isinstance(value, dict) and isinstance(value.get("start"), dict) and value.keys() & {"intervals", "end"}:
         yield value
     elif isinstance(value, dict | list):

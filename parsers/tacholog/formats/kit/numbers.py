@@ -42,7 +42,7 @@ def printed(
 
 
 def counted(metric: str, count: int, *, line: int | None = None, cell: str | None = None) -> Number:
-    """Make a number from an exact count. A count below zero or of 2^63 and more is impossible. For ``line`` and ``cell``, see `printed`."""
+    """Make a number from an exact count. A negative count, or one of at least 2^63, is impossible. For ``line`` and ``cell``, see `printed`."""
     if not 0 <= count < COUNT_LIMIT:
         return impossible(metric, line=line, cell=cell)
     return at_cell(Number(metric=metric, statistic="total", value=float(count), line=line), cell)

@@ -145,7 +145,7 @@ class Field(NamedTuple):
         return at_cell(number, cell)
 
     def column(self, cells: Cells, like: Number) -> NumberColumn | None:
-        """Return this number for many lines; ``None`` if its unit cannot be determined. ``like`` is this number on the first line."""
+        """Return the numbers of this field on many lines; ``None`` if their unit cannot be determined. ``like`` is the number on the first line."""
         import numpy as np
 
         count, nothing = len(next(iter(cells.values()))), np.float64(np.nan)

@@ -61,7 +61,7 @@ class TableForm(NamedTuple):
     first_decimal: int = 2
 
     def record(self, cells: Sequence[str]) -> Record | Broken:
-        """Return the record of a row. A processor time may follow the other cells."""
+        """Return the record of a row. ``cells`` has a cell for each heading, and perhaps a processor time as the last cell."""
         texts = dict(zip((*self.headings, "cpu"), cells, strict=False))
         if "." in cells[0] or not all(cell.isdecimal() for name, cell in texts.items() if name in {"received", "rate", "lost"}):
             return OUT_OF_PLACE

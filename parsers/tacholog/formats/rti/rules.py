@@ -276,8 +276,8 @@ class CsvRow:
     Attributes:
         rule: the rule that makes its record.
         decimals: the number of decimals of each cell.
-        least: the number of cells that a record needs if the log ends within the row. For rates, they include the count of lost messages. For a
-            summary of latencies, they include the minimum and the maximum, because the mean is checked with them.
+        least: the number of cells that a record needs if the log ends within the row. In a row of rates, these cells include the count of lost
+            messages. In a summary of latencies, these cells include the minimum and the maximum, because the mean is checked with these two.
     """
 
     rule: LineRule

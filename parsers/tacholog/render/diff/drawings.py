@@ -1,7 +1,7 @@
 """The drawings of a comparison: the sign of each verdict, one picture of all ratios, and the ratio and the runs of each row.
 
 Shapes distinguish verdicts if colours cannot: on grey prints, and for readers with colour blindness. In the picture, ratios of latencies and of rates
-share an axis: above the line is worse, below it is better.
+share an axis. A sign above the line of x1 means worse, and a sign below this line means better.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PATHS: Mapping[str, str] = MappingProxyType(
 
 
 def path_of(verdict: str, x: float, y: float) -> str | None:
-    """Return the path of the sign of a verdict; ``None`` for a verdict without a ratio."""
+    """Return an SVG path that draws the sign for a verdict at a point; ``None`` if the verdict has no sign."""
     path = _PATHS.get(verdict)
     return path.format(x=f"{x:g}", y=f"{y:g}") if path else None
 
@@ -61,7 +61,7 @@ _ROWS = ((9, "old"), (22, "new"))  # the heights of the dots of each side, and t
 
 
 def reach(rows: Sequence[ComparisonRow]) -> float:
-    """Return the logarithm of the largest ratio on the common axis of these rows. It is chosen so that about nine of ten rows fit on the axis."""
+    """Return the length of the common axis of these rows, as the logarithm of the largest ratio on it. About nine of ten rows fit on this axis."""
     ends = sorted(max(abs(math.log(end)) for end in _ends(row)) for row in rows if _ends(row))
     if not ends:
         return _LEAST_REACH
@@ -90,7 +90,7 @@ def ratio_plot(row: ComparisonRow, span: float) -> Html:
 
 
 def runs_plot(row: ComparisonRow) -> Html:
-    """Return a dot for every run of both sides on the row's own axis, the old side above, to show the spread."""
+    """Return a drawing of the spread of a row: a dot for each run, old runs above new runs. Each row has an axis of its own."""
     if row.old is None or row.new is None or max(row.old.runs, row.new.runs) <= 1:
         return NOTHING
     sides = [side.values[:_MOST_DOTS] for side in (row.old, row.new)]

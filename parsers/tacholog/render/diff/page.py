@@ -132,7 +132,11 @@ _FOLDED = ("no_change", "differs_not", "unreplicated_same")  # sections of these
 
 
 class DiffBlock(msgspec.Struct, frozen=True):
-    """The rows of one verdict. ``table`` contains the rows that are visible at first, and ``more`` contains the other ``many_more`` rows, folded."""
+    """The rows of one verdict.
+
+    ``table`` contains the rows that are visible at first. ``more`` contains the remaining rows, which are folded, and ``many_more`` is the number of
+    these rows.
+    """
 
     section: VerdictSection
     sentence: Html
@@ -253,7 +257,7 @@ def _table_of_runs(moments: Sequence[RunOrder]) -> Table:
 
 
 def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iterator[VerdictSection]:
-    """Leave out rows, so that all sections fit into the part of a page. The first sections get the most room.
+    """Yield the sections with fewer rows, so that this part of a page does not get too many HTML elements. The first sections keep the most rows.
 
     ``spent`` is the number of HTML elements that the part already has. ``links`` is the number of links of each row.
     """

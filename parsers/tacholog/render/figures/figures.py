@@ -232,7 +232,7 @@ def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -
 
 
 def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
-    """Return a dot for each run of the lines; nothing if no run was repeated, or if there would be too many dots."""
+    """Return dots for the single runs behind each line; nothing if no run was repeated, or if there would be too many dots."""
     by_slot = {curve.slot: curve for curve in series}
     dots: list[Trace] = []
     for trace in traces:
