@@ -98,8 +98,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 class FirstLook(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The result of the first pairs, for a row that was measured again in new pairs (``tacholog ab --confirm``).
 
-    The values of the row itself are those of the new pairs only. ``confirmed``: whether the new pairs give the same verdict. A row of loss states
-    ``difference``; any other row states ``ratio``.
+    The values of the row itself come from the new pairs only. ``confirmed`` states whether the new pairs give the same verdict as the first pairs. The
+    change in the first pairs is ``difference`` in a row of loss, and ``ratio`` in any other row.
     """
 
     verdict: Verdict
