@@ -1,4 +1,4 @@
-"""Manifests (``run.toml``) and host files (``hosts/*.toml``): descriptions of a run and of a machine that people can read and write."""
+"""Manifests (``run.toml``) describe runs, and host files (``hosts/*.toml``) describe machines. People can read and write these files."""
 
 from __future__ import annotations
 

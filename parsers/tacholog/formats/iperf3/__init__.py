@@ -69,7 +69,9 @@ _OPENING = re.compile(r"\s*+(?:\{|\[\s*+\{?)\s*+")
 
 
 def detect(head: str) -> Detected:
-    """Return whether the start of a log shows that iperf3 printed it. One of these is enough:
+    """Return whether the start of a log shows that iperf3 printed it.
+
+    One of these is enough:
 
     - the header of the rows
     - one of the first lines that the tool prints
