@@ -108,7 +108,8 @@ def errors_file(log: str) -> str:
 def main_process(processes: Sequence[Process]) -> Process:
     """Return the main process of a run. The machine of the main process counts as the host of the run.
 
-    The main process is the first process that ends by itself and has results. If there is none, it is the first process that ends by itself.
+    The main process is the first process that ends by itself and has results. If there is no such process, the first process that ends
+    by itself is the main process.
     """
     ending = [process for process in processes if process.ends == "itself"]
     return next((process for process in ending if process.results), next(iter(ending), processes[0]))

@@ -66,8 +66,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
         host: the id of this machine.
         programs: the SHA-256 of each measured program, by its name in the commands. The name is ``HOST:NAME`` if the program is on another host, or
             runs behind a prefix (see `tacholog.campaign.hosts.program_key`).
-        versions: the version of each program, by the names that ``programs`` uses. It is given only if the runs have ``[[runs.processes]]``.
-        system_version: the version of the system. It is absent if the system has the version of the tool.
+        versions: the version of each program, by the names that ``programs`` uses. Versions are given only if the runs have processes.
+        system_version: the version of the system. It is absent if it is equal to the version of the tool.
         hosts: the hosts of the campaign, by their names.
         host_ids: the id of each host, by the name of the host. The id is also the name of the host file.
         shares_release: whether other campaigns of this tool were started together with this campaign, under the same release. Each campaign then has
@@ -118,7 +118,8 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
         campaign: the campaign to run.
         seed: the seed of the random order; the same seed gives the same plan.
         cpus: the CPU lists for the threads of the publisher and of the subscriber.
-        listed: the names that the program of ``only_if_listed`` prints. All other variants are left out. ``None``: no variant is left out.
+        listed: the names that the program of ``only_if_listed`` prints. A variant is left out if its name is not one of these names. ``None``: no
+            variant is left out.
 
     Raises:
         UnreadableInput: a placeholder has no value, two variants have the same name, or the processes of a block cannot make a run.

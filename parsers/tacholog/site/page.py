@@ -126,7 +126,7 @@ class Page:
         return Links(self.links.logs, numbers_anchor(str(test), others, self.number(wanted)) if stands_beside else None)
 
     def best(self, wanted: Selection) -> Portion:
-        """Return the first portion of a selection, which has the best evidence. It contains all tests. A page shows this portion first."""
+        """Return the first portion of a selection, which has the best evidence. This portion contains all tests. A page shows this portion first."""
         return portions(self.data.view.only(msgspec.structs.replace(wanted, test=None)))[0]
 
     def series(self, part: View, wanted: Selection, test: str, *, best: bool) -> list[Series]:

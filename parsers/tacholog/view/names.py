@@ -331,7 +331,10 @@ def row_name(key: RowKey, *, with_system: bool = False, but: Collection[str] = (
 
 
 def apart_words(key: RowKey) -> list[str]:
-    """Return the words that distinguish a row from rows with the same conditions. If there are no such words, name the conditions that it lacks."""
+    """Return the words that distinguish a row from rows with the same conditions.
+
+    If there are no such words, return words that say which conditions are not stated.
+    """
     in_words = [text for field, value in key.apart if (text := words(field, value))]
     return in_words or [unstated(field) for field, _ in key.apart]
 

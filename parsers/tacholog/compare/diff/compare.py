@@ -181,7 +181,10 @@ class RunLists(NamedTuple):
 
 
 def _drift_warning(comparison: Comparison, losses: Sequence[Loss], roots: Sequence[Path]) -> tuple[ComparisonWarning, ...]:
-    """Return a warning that states the drift on other machines; nothing if no row differs. It is for machines without a band or controls."""
+    """Return a warning that states the drift on other machines; nothing if no row differs.
+
+    This warning is for machines without a band or controls.
+    """
     if not any(comparison.counts[verdict] for verdict in DIFFERS) and not any(loss.verdict in DIFFERS for loss in losses):
         return ()
     drift = known_drift(roots)

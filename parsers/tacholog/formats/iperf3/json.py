@@ -162,7 +162,7 @@ class TestResults:
     def _rule_before_3_7(self, members: Mapping[str, JsonScalar]) -> LineRule | None:
         """Return the rule for an interval without a member ``sender``.
 
-        The rule follows from the options of the test and from the members of the interval. It is ``None`` if they contradict each other.
+        The rule follows from the test and from the members of the interval. It is ``None`` if the members contradict the test.
         """
         by_test = None if self._is_client is None or self._is_reverse is None else self._is_client is not self._is_reverse
         by_members = True if _SIGNS_OF_A_SENDER & members.keys() else (False if _SIGNS_OF_A_RECEIVER & members.keys() else None)

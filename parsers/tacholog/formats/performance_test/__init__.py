@@ -1,4 +1,4 @@
-"""Apex.AI performance_test: a head with one ``Key: value`` on each line, then results about every second.
+"""Apex.AI performance_test: a head with one ``Key: value`` on each line, then about one result per second.
 
 A result is a row of CSV or a screen of boxes. The tool can also write the head and all results in JSON.
 

@@ -312,7 +312,7 @@ class Screens:
         self._tangled = False  # Whether it is unknown to which screen the next samples belong.
 
     def take(self, line: Line) -> Iterator[Finding | Screen]:
-        """Read a line for which `is_of_screen` is true. Yield a screen if it ends with this line, and a finding if the line itself has no values."""
+        """Read a line for which `is_of_screen` is true. Yield screens that end here, and a finding if the line belongs to no screen."""
         cells = tuple(cell for cell in Cell.between(line.text, "|") if cell) if "|" in line.text else ()
         self._since += 1
         if cells[:1] == ("T_experiment",):

@@ -325,7 +325,10 @@ def _where_to_state(field: str) -> str:
 
 
 def ended(comparison: Comparison) -> list[str]:
-    """Return a sentence for each side with runs that did not end well. It counts these runs, and states the reasons for the first of these runs."""
+    """Return a sentence for each side with runs that did not end well.
+
+    The sentence counts these runs, and names the first of these runs with the reasons.
+    """
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", comparison.old.runs), ("new", comparison.new.runs))
     return [sentence for side, total in sides if (sentence := _ended([run for run in comparison.runs if run.side == side], side, total))]
 

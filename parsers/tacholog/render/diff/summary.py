@@ -218,7 +218,7 @@ def _verdict_counts(verdicts: Iterable[Verdict]) -> str:
 def loss_words(comparison: Comparison) -> str:
     """Return a part of a sentence on the rows with lost messages.
 
-    If there were tests, it counts the verdicts. Otherwise, it counts the rows in which the loss changed.
+    If there were tests, this part counts the verdicts. Otherwise, this part counts the rows in which the loss changed.
     """
     total = len(comparison.losses)
     unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
