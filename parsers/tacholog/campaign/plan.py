@@ -67,7 +67,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
         programs: the SHA-256 of each measured program, by its name in the commands. The name is ``HOST:NAME`` if the program is on another host, or
             runs behind a prefix (see `tacholog.campaign.hosts.program_key`).
         versions: the version of each program, by the names that ``programs`` uses. Versions are given only if the runs have processes.
-        system_version: the version of the system. It is absent if it is equal to the version of the tool.
+        system_version: the version of the system. It is absent if the version of the tool is also the version of the system.
         hosts: the hosts of the campaign, by their names.
         host_ids: the id of each host, by the name of the host. The id is also the name of the host file.
         shares_release: whether other campaigns of this tool were started together with this campaign, under the same release. Each campaign then has
