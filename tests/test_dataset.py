@@ -206,7 +206,7 @@ def test_dataset_saved_by_version_0_3_opens_with_the_present_columns() -> None:
     assert saved.hosts["box"].cpu == {"model": "Some CPU"}
 
 
-def test_columns_that_an_older_version_did_not_save_are_added_in_order_without_values(tmp_path: Path) -> None:
+def test_open_saved_adds_missing_columns_in_order_and_without_values(tmp_path: Path) -> None:
     run(tmp_path / "data", "a")
     dataset = load([tmp_path / "data"])
     runs = dataset.runs.drop(columns=["options", "labels"])

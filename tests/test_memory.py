@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-# Blocks of 64 KiB are so small that the C library takes them from its heap. The last block stays, so the heap cannot shrink by itself.
+# Blocks of 64 KiB are so small that the C library takes them from its heap. The script keeps the last block, so the heap cannot shrink by itself.
 FREED = """
 import ctypes
 from pathlib import Path

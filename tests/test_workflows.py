@@ -39,7 +39,7 @@ def test_action_has_the_same_commit_and_version_everywhere() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_scripts_contain_no_expression_and_checkouts_keep_no_token_unless_they_push(path: Path) -> None:
+def test_steps_obey_the_rules_for_expressions_and_tokens(path: Path) -> None:
     steps = steps_of(path)
 
     assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []

@@ -263,7 +263,8 @@ struct Aggregate {
     Batches batches = {};
 };
 
-/// The processor time of all sides and the companion program for the messages of one case, including the warm-up.
+/// The processor time that the sides and the companion program used for the messages of one case. The warm-up is
+/// included.
 struct Cost {
     Case measured;
     std::uint64_t messages = 0;  ///< messages that arrived, at all subscribers together

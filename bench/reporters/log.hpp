@@ -68,7 +68,8 @@ public:
         carried_bytes_ = counts.carried_bytes;
     }
 
-    /// A forked process would otherwise write the content of the buffer again.
+    /// Writes the content of the buffer. This is necessary before a fork, because the forked process would write this
+    /// content again.
     void flush() { stream_.flush(); }
 
     /// Returns an error if the log could not be written, for example because the disk is full.

@@ -52,7 +52,7 @@ private:
     void write_facts(std::string_view kind, const TransportFacts& transport);
     /// Writes several lines, so that no line is too long for an editor, a diff or the buffer of a reader.
     void write_bins(const LatencyResult& result);
-    /// The starting point of latencies, if it is not the sending of the message.
+    /// Returns the starting point of latencies; empty if latencies start when the message is sent.
     std::string_view from() const;
 
     std::ostream& stream_;

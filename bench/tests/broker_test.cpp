@@ -15,7 +15,7 @@ Transports transports_with_a_broker() {
 
 class WithABroker : public testing::TestWithParam<const Transport*> {};
 
-// The broker is stopped until after the end of the phase. This is longer than a subscriber waits without messages. The
+// The broker is stopped until after the end of the phase, for longer than a subscriber waits without messages. The
 // subscriber must not send its counts before the broker continues, because all messages that the broker still holds
 // would count as lost.
 TEST_P(WithABroker, MessagesThatTheBrokerHasNotForwardedYetAreNotLost) {

@@ -243,7 +243,8 @@ TEST_F(ExplainedTest, ASubscriberThatDiedIsNamedEvenIfTheTransportDoesNotKnowWhi
     EXPECT_EQ(theirs_[0].reason(brief)->text.substr(0, 36), "the peer gave up: control channel: s");
 }
 
-// The publisher closes its end of the transport before it tells the other subscribers the reason.
+// If a subscriber dies, the publisher closes its end of the transport, and only then tells the remaining subscribers
+// the reason. So a remaining subscriber may give up before the reason arrives.
 TEST_F(ExplainedTest, ASubscriberThatGaveUpBecauseAnotherDiedIsNotNamedAsTheCause) {
     gives_up(0, "take from ring: the publisher is gone");
     dies(1);

@@ -175,8 +175,8 @@ TEST(Demand, ASignalDuringAPauseEndsTheRunWithACompleteLog) {
     EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
 }
 
-// Regression: the rate of a single message was reported as 33 Gbit/s, its size divided by the time that it took to read
-// it.
+// Regression: a single message was reported with a rate of 33 Gbit/s. This was the size of the message, divided by the
+// time for reading the message.
 TEST(Demand, OneMessageHasNoRate) {
     Program both{"--test demand --transport shm --sizes 1MiB --demands 1 --recovery 60000 --duration 0.05 --warmup 0"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();

@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {FrameKind::histogram, {0}, "5:1,"}}),
     name_of);
 
-/// Does the publisher's part of the handshake, and opens the first case if `into_a_phase`.
+/// Does the publisher's part of the handshake. Also opens the first case if `into_a_phase` is true.
 void lead(Control& control, bool into_a_phase) {
     const auto hello = control.expect(FrameKind::hello, plenty);
     ASSERT_TRUE(hello);

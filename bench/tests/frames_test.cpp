@@ -1,4 +1,4 @@
-// Tests that the frames of the control channel are read exactly as they were written.
+// The frames of the control channel must be read exactly as they were written.
 #include "control/frames.hpp"
 
 #include <gtest/gtest.h>

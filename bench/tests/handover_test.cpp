@@ -114,7 +114,8 @@ INSTANTIATE_TEST_SUITE_P(Load, EveryLatencyTest,
 
 class EveryCountingTest : public testing::TestWithParam<const char*> {};
 
-// Each message and each lost message must be in exactly one interval, also after the last complete interval.
+// Each message and each lost message must be counted in exactly one interval. This also holds for the messages after
+// the last complete interval.
 TEST_P(EveryCountingTest, HasEachMessageInOneInterval) {
     for (const std::string seconds : {"0.01", "0.1", "10"}) {
         Program both{"--transport mock --set faults=lose=50 --sizes 64 --warmup 0 --duration 0.2 --interval-length " +

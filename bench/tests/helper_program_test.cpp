@@ -69,8 +69,8 @@ TEST(HelperProgram, ThatIgnoresSigtermIsKilled) {
     EXPECT_FALSE(exists(pid));
 }
 
-// The rig blocks SIGTERM, because it watches for it on a descriptor. If a program inherited this, SIGTERM would not end
-// it.
+// The rig blocks SIGTERM, because it receives this signal through a descriptor. SIGTERM would not end a helper program
+// that inherited the blocked signal.
 TEST(HelperProgram, InheritsNoBlockedSignal) {
     sigset_t both;
     ::sigemptyset(&both);

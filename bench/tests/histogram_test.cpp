@@ -258,8 +258,8 @@ TEST(Histogram, TheDeviationIsExactIfTheMeanIsNotAnInteger) {
     EXPECT_NEAR(histogram.std_ns(), 1.2472191, 1e-7);
 }
 
-// Regression: all values are in one bin, which holds both p99.9 and the maximum. The whole bin counted as the largest
-// thousandth, which then seemed to take all of the time.
+// Regression: if all values are in one bin, this bin holds both p99.9 and the maximum. The whole bin was counted as the
+// largest thousandth of the values. So the largest thousandth seemed to take all of the time.
 TEST(Histogram, TheLargestThousandthOfEqualValuesTakesAThousandthOfTheTime) {
     EXPECT_NEAR(many(250'000'000, 12).share_of_largest(), 0.001, 0.0001);
 }

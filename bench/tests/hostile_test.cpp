@@ -669,7 +669,7 @@ std::vector<const Transport*> transports_over_tcp() {
     return found;
 }
 
-// Only adapters have such transports, and a build may have no adapters.
+// The list of transports is empty in a build without adapters.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OverTcp);
 INSTANTIATE_TEST_SUITE_P(Registry, OverTcp, testing::ValuesIn(transports_over_tcp()), transport_name);
 

@@ -23,8 +23,9 @@ inline Fd open_relay_socket() {
     return socket;
 }
 
-/// Returns an empty datagram if none has arrived. Uses one buffer per thread, because under a sanitizer a new buffer
-/// for each datagram takes more time than the rest of the relay.
+/// Returns the next datagram, and stores its sender in `source`. Returns an empty datagram if none has arrived. Each
+/// thread uses one buffer for all datagrams, because under a sanitizer a new buffer for each datagram takes more time
+/// than the rest of the relay.
 inline Datagram receive_datagram(const Fd& socket, Address& source) {
     thread_local std::array<char, 65536> buffer;
     socklen_t length = Address::room_bytes;

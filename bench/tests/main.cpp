@@ -39,8 +39,8 @@ class Running : public testing::EmptyTestEventListener {
     void OnTestEnd(const testing::TestInfo&) override { running.clear(); }
 };
 
-/// Tests of transports over RouDi wait for those of another ctest on this machine: a host can have only one RouDi, and
-/// these transports share its resources among all runs. The lock is held until this process ends.
+/// Lets only one process on this machine run tests of transports over RouDi. A host can have only one RouDi, and all
+/// runs share the resources of this RouDi. The lock is held until this process ends.
 class OneRouDi : public testing::EmptyTestEventListener {
     void OnTestStart(const testing::TestInfo& test) override {
         const std::string name = std::string{test.test_suite_name()} + "." + test.name();

@@ -1,6 +1,6 @@
-// Compares the figures of the rig with the faults that the mock transport was told to inject. Suites that only count
-// messages run in the gate. The suite Mock compares times, and runs only at night (scripted_clock_test.cpp tests the
-// same logic).
+// Compares the figures of the rig with the faults that the mock transport was told to inject. A suite runs in the gate
+// (the checks of each change) if it only counts messages. The suite Mock compares times, and runs only at night
+// (scripted_clock_test.cpp tests the same logic).
 #include <sched.h>
 
 #include <algorithm>
@@ -197,7 +197,7 @@ TEST(MockCounts, AnOpenLoopCountsFaults) {
         << swapped;
 }
 
-// The publisher learns only from the answer that the subscriber has received a second copy.
+// If the subscriber receives a second copy of a message, only the answer tells this to the publisher.
 TEST(MockCounts, AClosedLoopCountsDuplicates) {
     for (const std::string keys : {"", " --instances 7"}) {
         const auto log = count_of("--test latency --warmup 0 --set faults=duplicate=10" + keys, 20);

@@ -27,7 +27,8 @@ public:
     /// What this machine lacks to build the network; empty if the network exists.
     const std::string& missing() const { return missing_; }
 
-    /// Sockets that `work` opens and programs that it starts stay in this namespace.
+    /// Calls `work` in a thread that is in one namespace of the network. Sockets that `work` opens stay in this
+    /// namespace, and so do programs that `work` starts.
     template <typename Work>
     void within(const char* name, Work&& work) const {
         std::thread{[&] {

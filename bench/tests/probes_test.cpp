@@ -1,4 +1,4 @@
-// Tests of latency under load over every transport: messages of a stream that are answered.
+// Tests of latency under load over every transport: the subscriber answers some messages of a stream.
 #include "rig/probes.hpp"
 
 #include <gtest/gtest.h>

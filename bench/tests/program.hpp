@@ -82,7 +82,8 @@ public:
         return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     }
 
-    /// Returns false if the program has ended without this text in its log.
+    /// Waits until the log of the program contains this text, and returns true. Returns false if the program ends
+    /// without this text in its log.
     bool says(const std::string& wanted) const {
         const Deadline deadline{plenty};
         for (bool over = false; out().find(wanted) == std::string::npos; over = has_ended()) {
@@ -104,8 +105,9 @@ public:
         return found;
     }
 
-    /// The process of a side; 0 if there is none. A side runs the same program as its parent. Other forked processes do
-    /// so too for a short time, but these start before the log begins.
+    /// Returns the process of a side; 0 if there is none. A side is recognised by its program, which is also the
+    /// program of its parent. Other forked processes run this program for a short time, but these processes start
+    /// before the log begins.
     pid_t child() const {
         if (out().empty()) return 0;
         for (const pid_t child : children()) {

@@ -183,8 +183,8 @@ TEST(Perftest, TheLogHasTheCountersOfTheKernelForTheNetworkPath) {
 
 // The sanitizers use extra memory.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The kernel's ru_maxrss includes the peak of the program that started this one. With it, runs of a campaign seemed to
-// use as much memory as Python.
+// The kernel's ru_maxrss includes the peak of the program that started this program. In a campaign, this is Python. So
+// each run seemed to use as much memory as Python.
 TEST(Perftest, PeakMemoryDoesNotIncludeTheProgramThatStartedTheRun) {
     const std::vector<char> large(std::size_t{128} * 1024 * 1024, 1);
     Program both{"--test latency --transport udp --sizes 64" + briefly};

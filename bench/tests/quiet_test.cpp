@@ -1,4 +1,4 @@
-// Tests that the measuring threads make no system call for the rig during a phase. They trace all threads.
+// The measuring threads must make no system call for the rig during a phase. The tests trace all threads.
 #include <sched.h>
 
 #include "tests/program.hpp"
@@ -50,9 +50,9 @@ const std::vector<Kind> kinds{
 
 class MeasuringThreads : public testing::TestWithParam<std::tuple<Kind, Cpus>> {};
 
-// The test looks for one long time without system calls. A call for the rig within the phase would divide this time. An
-// earlier version of the rig made calls every 50 ms and at the edge of each interval. The result does not depend on the
-// speed of the host.
+// Each measuring thread must have one long time without system calls. If the rig made a system call during the phase,
+// this call would split the long time into two shorter ones. For example, an earlier version of the rig made calls
+// every 50 ms and at the edge of each interval. The result of this test does not depend on the speed of the host.
 TEST_P(MeasuringThreads, MakeNoSystemCallOfTheRig) {
     const auto& [kind, cpus] = GetParam();
     const TracedProgram both{std::string{kind.options} +

@@ -17,7 +17,7 @@ protected:
     static bool loses_nothing() { return GetParam()->reliability == Reliability::reliable; }
 };
 
-/// At night, these tests run over every transport. In the gate, they run over our own transports.
+/// These tests run over our own transports in the gate (the checks of each change), and over every transport at night.
 class FromSeveralOfOurs : public FromSeveral {};
 
 TEST_P(FromSeveral, EachPublisherHasItsOwnLinesAndTheAggregateHasTheirSums) {
@@ -125,7 +125,8 @@ TEST(Publishers, EachPublisherCountsItsOwnLosses) {
     EXPECT_EQ(number(log, "aggregate", "lost"), lost) << log;
 }
 
-// Happens if a broker has one queue for all publishers, and the fastest publisher fills it.
+// All messages of a publisher can be lost if a broker has one queue for all publishers. The fastest publisher may fill
+// this queue.
 TEST(Publishers, APublisherWhoseMessagesAreAllLostHasAResult) {
     const std::string line = "--transport mock --set faults=silence=2 --publishers 2 --sizes 64 --warmup 0 --test ";
     Program stream{line + "throughput --rate 2000 --duration 0.1"};

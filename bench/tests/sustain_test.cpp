@@ -151,8 +151,8 @@ TEST(Sustain, LoadsAreClassifiedAsInRfc9971) {
     EXPECT_EQ(classify({0, 60, 0, 0}, 120, 0.5), Bound::undecided);
     EXPECT_EQ(classify({0, 120, 0, 0}, 120, 0.5), Bound::upper);
     EXPECT_EQ(classify({60, 60, 0, 0}, 120, 0.5), Bound::lower);
-    // Short trials that keep the goal never make a lower bound. Short trials that miss the goal count against the rate,
-    // unless short trials that keep it outweigh them.
+    // Short trials that keep the goal never make a lower bound. Short trials that miss the goal can make an upper
+    // bound, but short trials that keep the goal can outweigh them.
     EXPECT_EQ(classify({0, 0, 500, 0}, 120, 0.5), Bound::undecided);
     EXPECT_EQ(classify({0, 0, 0, 61}, 120, 0.5), Bound::upper);
     EXPECT_EQ(classify({0, 0, 61, 61}, 120, 0.5), Bound::undecided);
@@ -207,8 +207,8 @@ TEST(SustainOverMock, ItsCapacityIsFoundWithinTwoPercent) {
     if (p99_ns > 5'000'000)
         GTEST_SKIP() << "overloaded host: " << p99_ns << " ns at the 99th percentile without a limit";
 
-    // Here, a growing queue can hide an overload of up to 1 % of the rate. The search ends when its range is 0.5 %
-    // wide.
+    // The found rate may differ from the capacity for two reasons: a growing queue can hide an overload of up to 1 % of
+    // the rate, and the search ends when its range is 0.5 % wide.
     const auto log =
         run_mock(pins() +
                  "--set capacity=2000 --latency-goal p99=20ms --duration 2 --trial-duration 0.5 --rate-range 500,8000 "

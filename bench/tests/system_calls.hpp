@@ -25,8 +25,8 @@
 
 namespace tacholog {
 
-/// The system calls of one thread, as the tracer sees them. It takes the time while the thread is stopped. So the work
-/// of the thread between two calls lies between the times of these calls.
+/// The system calls of one thread, as the tracer sees them. The tracer reads the clock while the thread is stopped. So
+/// all work of the thread between two calls happens between the times of these calls.
 struct ThreadCalls {
     struct Call {
         long number = 0;

@@ -65,8 +65,9 @@ namespace tacholog {
 
 inline constexpr std::size_t cache_line = 64;
 
-/// Processors fetch cache lines in pairs of 128 bytes: a request for one line also fetches the other line of its pair.
-/// A small message takes two lines. In two different pairs, the second line may arrive later than the first.
+/// The size of a pair of cache lines. Processors fetch cache lines in pairs: a request for one line also fetches the
+/// other line of its pair. A small message takes two lines. If these lines belong to different pairs, the second line
+/// may arrive later than the first.
 inline constexpr std::size_t line_pair = 2 * cache_line;
 
 constexpr std::size_t at_line_pair(std::size_t offset) {
@@ -312,8 +313,9 @@ private:
         if (sleeps(ring_.waiting())) ring_.header().reader.wake();
     }
 
-    // Reads the progress of the readers. At this time, a reader is processing the message that was just published, so
-    // no reader has to wait. The newest slot that can be free by now is that of the message before the previous one.
+    // Adds the published message to the index if necessary, reads the progress of the readers, and chooses the next
+    // slot. At this time, a reader is processing the published message, so no reader has to wait. The newest slot that
+    // can be free by now is the slot of the message before the published one.
     [[gnu::noinline]] void index_and_choose(std::uint64_t published) {
         if (slot_ != likely_slot(published)) {
             ring_.index(published).word.store(Ring::indexed(published, slot_), std::memory_order_release);

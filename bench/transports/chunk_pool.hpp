@@ -56,15 +56,17 @@ struct PoolShape {
         return {max_bytes, std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, 256)), stride, subscribers};
     }
 
-    /// There is one chunk more than all references together can name, so that one is always free.
+    /// Returns the number of chunks. There is one chunk more than there are references, so that one chunk is always
+    /// free.
     std::size_t chunks() const { return subscribers * references + 1; }
     std::size_t rings_at() const { return sizeof(PoolHeader) + subscribers * sizeof(Progress); }
     std::size_t chunks_at() const { return at_line_pair(rings_at() + subscribers * references * sizeof(Reference)); }
     std::size_t bytes() const { return chunks_at() + chunks() * stride; }
 
-    /// It is slower to overwrite a chunk that a subscriber still has in its cache than a chunk that the cache has
-    /// evicted. So small chunks are used in order. Of the large chunks, the one that was released last is reused,
-    /// because it is in the cache of this side.
+    /// Returns whether the chunk that was released last is reused first. This is done for large chunks, because the
+    /// last chunk is still in the cache of this side. Small chunks are used in order, so that each chunk is overwritten
+    /// as late as possible. By then, the caches of the subscribers may have evicted the chunk, and overwriting such a
+    /// chunk is faster.
     bool reuses_last() const { return stride > RingShape::most_in_turn(Written::in_place); }
 };
 

@@ -43,9 +43,9 @@ public:
     }
 
 private:
-    // The other bits of the word count the wake-ups. Without this count, a thread could miss a wake-up just before it
-    // sleeps. The wake-up clears the bit, but a second thread may set the bit again at once. The word would then look
-    // unchanged.
+    // A thread sets this bit of the word before it sleeps. The other bits are a counter of wake-ups. Without the
+    // counter, a thread could miss a wake-up that comes just before the thread sleeps: the wake-up clears the bit, but
+    // a second thread may set the bit again at once. The word would then look unchanged.
     static constexpr std::uint32_t somebody_sleeps = 1;
     static constexpr std::uint32_t one_wake = 2;
 

@@ -98,7 +98,7 @@ Result<Done> ReliablePublisher::commit(Patience patience) {
     full_since_ns_ = 0;
     queue();
     pump_all(patience);
-    // Answers are read only when they are needed, and otherwise now and then: each check is a system call.
+    // Each check for answers is a system call. So most messages are published without a check.
     if (++since_served_ >= publications_unserved) serve();
     return Done::yes;
 }
@@ -113,8 +113,8 @@ void ReliablePublisher::queue() {
     ++message_;
 }
 
-/// A subscriber is left behind if it delays a message for longer than slow_after_ns. From then on, the publisher does
-/// not wait for it until it has caught up.
+/// Leaves the slowest subscriber behind if a message was delayed for longer than slow_after_ns. The publisher waits for
+/// this subscriber again when the subscriber has caught up.
 void ReliablePublisher::leave_slow_behind() {
     if (!receivers_.leaves_behind() || !full()) return;
     const Nanoseconds now = now_ns();
@@ -225,8 +225,9 @@ void ReliablePublisher::welcome(const Receiver& guest) {
     send_datagram(header, {});
 }
 
-/// The subscriber continues in the middle of the messages that are still stored. The oldest one would be overwritten
-/// before the subscriber can ask for it.
+/// Tells a slow subscriber to continue in the middle of the messages that are still stored. The subscriber cannot
+/// continue at the oldest stored message, because this message would be overwritten before the subscriber can ask for
+/// it.
 void ReliablePublisher::send_skip(const Receiver& to) {
     const std::uint64_t message =
         std::max(oldest_message(), message_ - std::min<std::uint64_t>(message_, under_way_ / 2));

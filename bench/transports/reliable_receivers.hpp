@@ -49,7 +49,7 @@ public:
 
     /// The number of messages that were released by all subscribers that the publisher waits for.
     std::uint64_t released() const { return released_; }
-    /// Only packets with a smaller sequence number may be sent.
+    /// Returns the first sequence number that may not be sent yet.
     std::uint64_t limit() const { return limit_; }
 
     bool all_heard() const {

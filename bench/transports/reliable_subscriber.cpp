@@ -285,7 +285,7 @@ void ReliableSubscriber::answer(Kind kind) {
     list_missing(said);
     unanswered_ = 0;
     answered_released_ = released_;
-    // An answer may be lost, because the publisher asks again.
+    // It does no harm if an answer is lost, because the publisher asks again.
     static_cast<void>(::sendto(socket_.get(), &said, said.bytes(), MSG_NOSIGNAL | MSG_DONTWAIT, publisher_.get(),
                                publisher_.length()));
 }

@@ -1,6 +1,5 @@
 // The receiving side of reliable UDP. Each packet is received directly into the place where it most likely belongs, so
-// most packets are never copied. When a message is complete and the next in order, it is lent in place. Everything
-// happens in take().
+// most packets are never copied. A complete message is lent in place when its turn comes. Everything happens in take().
 #pragma once
 
 #include <functional>
@@ -31,8 +30,8 @@ using Join = std::function<Result<Fd>(const Invitation&)>;
 
 class ReliableSubscriber final : public Subscriber {
 public:
-    /// This constructor is for a stream to several subscribers. `join` returns a socket that receives from the group
-    /// that an invitation names.
+    /// This constructor is for a stream to several subscribers. An invitation names a group, and `join` returns a
+    /// socket that receives from this group.
     ReliableSubscriber(Fd socket, std::uint64_t token, const Topic& topic, std::string endpoint, Join join);
     /// `doors` holds the addresses at which the publisher may receive our first answer. It is empty if the publisher
     /// already knows our address.

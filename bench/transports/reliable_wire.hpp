@@ -67,7 +67,7 @@ struct Answer {
     std::uint64_t next_packet;  ///< all packets before this one have been received or skipped
     std::uint64_t released;     ///< messages released or skipped
     std::uint64_t skipped;      ///< messages that were skipped before they were complete
-    /// In `missing`, the oldest ranges first; further ranges are not sent.
+    /// The number of ranges in `missing`. Only the oldest ranges are sent if not all ranges fit.
     std::uint64_t range_count;
     std::array<Range, most_ranges> missing;
 

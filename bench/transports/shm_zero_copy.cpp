@@ -16,7 +16,7 @@
 namespace tacholog::transports {
 namespace {
 
-/// The publisher for --slow-subscriber drop.
+/// The publisher for the option `--slow-subscriber drop`.
 class DroppingPublisher final : public Publisher {
 public:
     DroppingPublisher(OfferedMemory memory, PoolShape shape, const Topic& topic)

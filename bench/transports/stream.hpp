@@ -118,7 +118,7 @@ private:
     /// Returns the payload of the first message in the buffer; a span without data if this message is not complete.
     Result<std::span<const std::byte>> front() const;
     std::size_t wanted() const;
-    /// Returns not_yet if no bytes have arrived.
+    /// Receives bytes into the buffer. Returns not_yet if no bytes have arrived.
     Result<Done> fill();
 
     Fd listener_;

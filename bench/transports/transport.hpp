@@ -137,17 +137,18 @@ public:
     /// call can then be repeated. Must not be called during a loan.
     virtual Result<Done> flush(Patience) { return Done::yes; }
 
-    /// Waits until all published messages have arrived at the program between the sides, such as a broker. Only after
-    /// that can a subscriber that receives nothing be sure that a message is lost, and not still on its way. Returns
-    /// not_yet if this takes longer than `patience`; the call can then be repeated. Must not be called during a loan.
+    /// Waits until all published messages have arrived at the program between the sides, such as a broker. If a
+    /// subscriber does not receive a message after that, the message is lost. Before that, the message may still be on
+    /// its way. Returns not_yet if this takes longer than `patience`; the call can then be repeated. Must not be called
+    /// during a loan.
     virtual Result<Done> settle(Patience) { return Done::yes; }
 
     /// The system call that sends a batch, for the log. Empty without batching.
     virtual std::string_view batched_by() const { return ""; }
 
     /// Waits until the subscribers have connected. Only transports that connect after `advertise` need this. Returns
-    /// not_yet if it takes longer than `patience`, and is then called again. The other side does the same at the same
-    /// time. Each side calls this and Subscriber::match alternately.
+    /// not_yet if this takes longer than `patience`, and is then called again. Both sides wait for each other at the
+    /// same time, so each side calls Publisher::match and Subscriber::match alternately.
     virtual Result<Done> match(Patience) { return Done::yes; }
 
     /// The facts about this side for the log. Called once, after both sides have matched.
@@ -209,11 +210,11 @@ public:
     /// What the publisher needs to connect to this subscriber. It is sent over the control channel.
     virtual std::string endpoint() const = 0;
 
-    /// Returns not_yet if no publisher has connected within `patience`.
+    /// Waits until a publisher has connected. Returns not_yet if this takes longer than `patience`.
     virtual Result<Done> match(Patience patience) = 0;
 
-    /// Returns nothing if no message arrived within `patience`, which is not an error. There can be only one sample at
-    /// a time.
+    /// Returns the next message. Returns nothing if no message arrived within `patience`; this is not an error. The
+    /// previous sample must be gone, because there can be only one sample at a time.
     Result<std::optional<Sample>> take(Patience patience) {
         auto bytes = receive(patience);
         if (!bytes) return bytes.error();
@@ -295,9 +296,9 @@ struct Transport {
     /// Whether each size needs a new process, because the library can be started only once in a process.
     bool fresh_process_for_each_size = false;
     /// Whether a call of the library may block for ever after the other side was killed, for example on a lock in
-    /// shared memory. If so, this process exits three seconds after the kill, without shutting down the library. The
-    /// shutdown of some libraries crashes in this case. Their endpoints can call `PeerWatch::somebody_has_hung_up`
-    /// first. Not needed for transports with a new process for each size.
+    /// shared memory. If so, this process exits three seconds after the kill, without shutting down the library. If the
+    /// shutdown of a library crashes after such a kill, its endpoints can call `PeerWatch::somebody_has_hung_up` before
+    /// the shutdown. A transport with a new process for each size does not need this.
     bool may_wait_for_the_dead = false;
     /// Checks an endpoint that the peer at `host` has sent. Returns the endpoint to use. Returns an empty text if the
     /// endpoint is on another host, because the peer must not make us send there. nullptr: endpoints contain no host,
@@ -305,8 +306,8 @@ struct Transport {
     std::optional<std::string> (*endpoint_at)(std::string_view endpoint, const Address& host) = nullptr;
     /// The largest possible message in bytes; 0: no limit. A run with larger messages is rejected.
     std::size_t most_bytes = 0;
-    /// How many messages of the largest size one channel needs in memory at least, on both sides together. This is
-    /// checked before a run, so that a run that needs too much memory is rejected, not killed.
+    /// The least memory that both sides of a channel need together, as a number of messages of the largest size. The
+    /// memory is checked before a run, so that a run that needs too much memory is rejected, not killed.
     std::size_t messages_in_memory = 2;
     /// Whether the messages of this transport return to the publisher and never reach a subscriber. Only a latency test
     /// is possible then.
@@ -324,7 +325,7 @@ inline Transport adjusted(const Transport& transport, const Settings& settings) 
 /// All transports of this build, sorted by name. CMake generates this from the tacholog_transport() calls.
 std::span<const Transport* const> all_transports();
 
-/// Returns nullptr if this build has no such transport.
+/// Returns the transport with this name; nullptr if it is not in this build.
 inline const Transport* find_transport(std::string_view name) {
     for (const Transport* transport : all_transports()) {
         if (transport->name == name) return transport;

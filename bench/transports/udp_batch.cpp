@@ -153,8 +153,8 @@ public:
           max_bytes_(topic.max_bytes) {
         const int yes = 1;
         const bool together = ::setsockopt(socket_.get(), SOL_UDP, UDP_GRO, &yes, sizeof yes) == 0;
-        // One byte more than the longest datagram. A longer datagram is not ours, and must not look valid after it was
-        // truncated.
+        // A slot has room for one byte more than our longest datagram. Without this byte, a longer datagram of another
+        // program would be truncated to a valid length.
         slot_bytes_ = together ? longest_together : sizeof(FragmentHeader) + max_bytes_ + 1;
         slots_.resize(together ? slots_together : std::min(topic.batch_messages, slots_alone));
         buffer_.resize(slots_.size() * slot_bytes_);

@@ -122,8 +122,8 @@ Result<Fd> open_speaker(const std::string& host) {
     return socket;
 }
 
-/// Returns the number of message bytes per datagram. To find this out, a second socket is connected to the group: a
-/// connected socket could not receive the answers.
+/// Returns the number of message bytes per datagram. To find this number, a second socket is connected to the group.
+/// The first socket must stay unconnected, because a connected socket could not receive the answers.
 Result<std::size_t> piece_for(const std::string& host, const Address& group) {
     const auto scout = open_speaker(host);
     if (!scout) return scout.error();

@@ -4,10 +4,11 @@
 // If the NAT changes this address, the publisher uses the new one. The subscriber sends something every second, so that
 // the NAT keeps the mapping.
 //
-// Answers go in the opposite direction, so their publisher may be the side behind the NAT. Therefore a publisher also
-// sends first, to the address from the subscriber's endpoint. The first datagram that arrives on either side decides
-// which way is used. In all other ways, this transport is like udp-reliable (reliable, ordered, waits for a slow
-// subscriber, ends after five seconds of silence), with datagrams that are small enough for tunnels.
+// Answers go in the opposite direction, so the publisher of the answers may be the side behind the NAT. Therefore each
+// publisher also sends first, to the address from the subscriber's endpoint. The first datagram that arrives on either
+// side decides which of the two routes is used. In all other respects, this transport is like udp-reliable: it is
+// reliable and ordered, waits for a slow subscriber, and ends after five seconds of silence. Its datagrams are small
+// enough for tunnels.
 #include <sys/socket.h>
 
 #include <random>

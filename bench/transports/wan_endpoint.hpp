@@ -37,8 +37,9 @@ inline std::optional<WanEndpoint> parse_wan_endpoint(std::string_view text) {
     return endpoint;
 }
 
-/// For Transport::endpoint_at. Returns the endpoint with the address from which the other side uses the control
-/// channel. A side behind a NAT does not know its own public address. So it sends first, to this address.
+/// For Transport::endpoint_at. Returns the endpoint of the other side with the address `host`, which the other side
+/// uses for the control channel. A side behind a NAT does not know its own public address, so this side sends first, to
+/// the returned endpoint.
 inline std::optional<std::string> wan_endpoint_at(std::string_view text, const Address& host) {
     auto endpoint = parse_wan_endpoint(text);
     if (!endpoint) return std::string{text};

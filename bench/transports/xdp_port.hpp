@@ -39,7 +39,7 @@ public:
     std::span<const std::byte> receive();
     void release();
 
-    /// Returns an empty span if all frames are in flight.
+    /// Returns the memory of a free frame; an empty span if all frames are in flight.
     std::span<std::byte> acquire();
 
     /// Sends the frame that was acquired last. It may be delayed until flush().

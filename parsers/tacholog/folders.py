@@ -1,8 +1,8 @@
 """Private folders: no other user can put files there, and only one process at a time works in them.
 
 The files that a build or a cache keeps in a folder are trusted later: Sphinx unpickles them, templates are run, numbers are shown on pages. So other
-users must not be able to write to the folder, nor to exchange it or a link on the way to it (`not_ours_alone`). Locks prevent two of our own
-processes from working in the same folder.
+users must not be able to write to the folder. They must also not be able to exchange the folder, or a link on the way to the folder
+(`not_ours_alone`). Locks prevent two of our own processes from working in the same folder.
 """
 
 from __future__ import annotations

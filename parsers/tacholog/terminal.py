@@ -38,7 +38,7 @@ class _SafeStream:
 
     @property
     def encoding(self) -> str:
-        """Return UTF-8 for a stream in ASCII, because click would otherwise bypass this object."""
+        """The encoding of the stream; but UTF-8 if the encoding is ASCII, because click would not use this object for a stream in ASCII."""
         encoding = self.stream.encoding or "utf-8"
         return "utf-8" if encoding.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968", "646") else encoding
 

@@ -1,4 +1,4 @@
-"""Campaign files: blocks of runs, processes (``[[runs.processes]]``), hosts (``hosts.NAME``), and placeholders.
+"""Campaign files. A file contains hosts (``hosts.NAME``) and blocks of runs (``[[runs]]``). A block may contain processes (``[[runs.processes]]``).
 
 A placeholder such as ``{transport}`` is replaced by an option of the run, and ``{b.address}`` by the address of a host.
 """
@@ -106,9 +106,10 @@ def errors_file(log: str) -> str:
 
 
 def main_process(processes: Sequence[Process]) -> Process:
-    """Return the main process of a run. Its machine counts as the host of the run.
+    """Return the main process of a run. The machine of the main process counts as the host of the run.
 
-    The main process is the first process that ends by itself and has results. If no process is both, it is the first process that ends by itself.
+    The main process is the first process that ends by itself and has results. If there is no such process, the first process that ends
+    by itself is the main process.
     """
     ending = [process for process in processes if process.ends == "itself"]
     return next((process for process in ending if process.results), next(iter(ending), processes[0]))
@@ -200,7 +201,7 @@ class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
 
 class NameList(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """A program that lists names: ``only_if_listed``. Variants whose name is not in the list are left out.
+    """The table ``only_if_listed``: a program that prints a list of names. A variant is left out if its name is not in the list.
 
     Attributes:
         by: the program on this machine that prints the list, and its arguments. The first word of each line is a name. Lines that begin with a blank

@@ -66,8 +66,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
         host: the id of this machine.
         programs: the SHA-256 of each measured program, by its name in the commands. The name is ``HOST:NAME`` if the program is on another host, or
             runs behind a prefix (see `tacholog.campaign.hosts.program_key`).
-        versions: the version of each program, by the same names, if the runs have processes.
-        system_version: the version of the system; absent if it is the version of the tool.
+        versions: the version of each program, by the names that ``programs`` uses. Versions are given only if the runs have processes.
+        system_version: the version of the system. It is absent if the version of the tool is also the version of the system.
         hosts: the hosts of the campaign, by their names.
         host_ids: the id of each host, by the name of the host. The id is also the name of the host file.
         shares_release: whether other campaigns of this tool were started together with this campaign, under the same release. Each campaign then has
@@ -118,7 +118,8 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
         campaign: the campaign to run.
         seed: the seed of the random order; the same seed gives the same plan.
         cpus: the CPU lists for the threads of the publisher and of the subscriber.
-        listed: the names that the program of ``only_if_listed`` lists. Variants with other names are left out. ``None``: no variant is left out.
+        listed: the names that the program of ``only_if_listed`` prints. A variant is left out if its name is not one of these names. ``None``: no
+            variant is left out.
 
     Raises:
         UnreadableInput: a placeholder has no value, two variants have the same name, or the processes of a block cannot make a run.
@@ -161,9 +162,9 @@ def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
 
 
 def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], str | None]]:
-    """Yield the block, the values of ``vary``, and the name that the program of ``only_if_listed`` must list to keep the variant."""
+    """Yield each variant: its block, its values of ``vary``, and the name that ``only_if_listed`` looks for. ``None``: it looks for no name."""
     if campaign.repetitions * sum(math.prod(map(len, block.vary.values())) for block in campaign.runs) > MOST_RUNS:
-        raise UnreadableInput(f"repetitions and vary make more than {MOST_RUNS:,} runs")
+        raise UnreadableInput(f"the repetitions and the values of vary make more than {MOST_RUNS:,} runs")
     for block in campaign.runs:
         for values in itertools.product(*block.vary.values()):
             varied = dict(zip(block.vary, values, strict=True))

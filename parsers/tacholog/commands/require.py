@@ -5,8 +5,8 @@ judged; --release chooses another release.
 
 Requirements are in a file (docs/requirements.md); default: requirements.toml in the current folder, else in data/. A requirement is judged by an
 interval over the runs, never by one number: it has passed if the whole interval is within the limit, and failed if the whole interval is beyond it.
---that judges a limit without a file: STATISTIC [of METRIC] [at SIZE] < or > VALUE UNIT. Without METRIC, the statistic is that of the latency:
---that "p99 at 1KiB < 20us", --that "mean of goodput at 64KiB > 8 Gbit/s".
+The option --that gives a limit without a file: STATISTIC [of METRIC] [at SIZE] < or > VALUE UNIT. Without METRIC, the statistic is that of the
+latency. Examples: --that "p99 at 1KiB < 20us", --that "mean of goodput at 64KiB > 8 Gbit/s".
 
 \b
 Exit codes:

@@ -98,8 +98,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 class FirstLook(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The result of the first pairs, for a row that was measured again in new pairs (``tacholog ab --confirm``).
 
-    The values of the row itself are those of the new pairs only. ``confirmed``: whether the new pairs give the same verdict. A row of loss states
-    ``difference``; any other row states ``ratio``.
+    The values of the row itself come from the new pairs only. ``confirmed`` states whether the new pairs give the same verdict as the first
+    pairs. The change in the first pairs is ``difference`` in a row of loss, and ``ratio`` in any other row.
     """
 
     verdict: Verdict
@@ -301,7 +301,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
     @property
     def is_acknowledged(self) -> bool:
-        """Whether the row lost more, but does not fail the comparison."""
+        """Whether more messages were lost on the new side, but the row does not fail the comparison."""
         return self.acknowledgement is not None and self.acknowledgement.state == ACKNOWLEDGED
 
     @property

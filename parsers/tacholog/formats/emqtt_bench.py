@@ -4,9 +4,10 @@
     6s publish_latency avg=1ms
     6s recv total=52 rate=50.00/sec                recv(4003): total=234403, rate=98373(msg/sec)
 
-Old versions print the lines on the right. Each line covers all clients of the process, and the time since the previous line of its counter; in old
-versions, one second. ``recv`` counts received messages, ``pub`` (old: ``sent``) counts sent messages, and ``pub_succ`` counts messages that the
-broker acknowledged (QoS 1 and 2). In version 0.6, ``pub`` counts a message of QoS 0 twice, and the log states neither version nor QoS.
+Old versions print the lines on the right. Each line is about all clients of the process. A line of an old version is about one second; any other
+line is about the time since the previous line of the same counter. ``recv`` counts received messages, ``pub`` (old: ``sent``) counts sent messages,
+and ``pub_succ`` counts messages that the broker acknowledged (QoS 1 and 2). In version 0.6, ``pub`` counts a message of QoS 0 twice, and the log
+states neither version nor QoS.
 
 A summary is computed from all lines except the first, which includes the time of connecting. ``publish_latency`` (with ``--payload-hdrs=ts``) is the
 sum of all latencies above zero, divided by the number of all messages of its second, and cut off to milliseconds. It is measured with the clocks of

@@ -340,7 +340,7 @@ class Scan:
 
 
 def _has_tabs_for_blanks(text: str) -> bool:
-    # A line of JSON may have tabs, so it does not count.
+    # A line of JSON may have tabs anyway, so the tabs in such a line show nothing.
     return "\t" in text.strip() and text.lstrip()[:1] not in ('"', "{", "}")
 
 
@@ -488,9 +488,9 @@ def _number_in_log(number: Number, seen_line: Line | None, line: Line | None) ->
 
 
 def _offset_in_log(offset: int, seen_text: str, line: Line) -> int | None:
-    """Return the offset on the line of the log; ``None`` if ``seen_text`` is not found on this line.
+    """Convert an offset in ``seen_text`` to an offset on the line of the log; ``None`` if ``seen_text`` is not found on this line.
 
-    ``offset`` is the offset in ``seen_text``, the text that the format got.
+    ``seen_text`` is the text that the format got.
     """
     before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
     if line.text.startswith(seen_text):

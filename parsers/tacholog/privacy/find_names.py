@@ -126,7 +126,7 @@ class LineContext:
         key, self._key = self._key, None
         if expected is None and self._host_due and self.before[-1] not in _VALUED_OPTIONS and not word.startswith("-"):
             expected, self._host_due = _Expected("host", is_other_host=True), False
-        # This token is not the name: it is an option, a sign, or "to" or "host" in "connecting to host NAME". The name comes later.
+        # Some tokens stand before the name: options, signs, and the words "to" and "host", as in "connecting to host NAME".
         is_filler = word.startswith("-") or word in ("=", ":") or bool(expected and expected.is_other_host and lower in ("to", "host"))
         is_filler = is_filler or bool(expected and expected.kind == "secret" and lower.rstrip(":") in _SCHEMES)
         if expected and not is_filler and (span := _name_span(word, expected.kind)):

@@ -196,7 +196,10 @@ def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object
 
 
 def first_rows(rows: Sequence[Sequence[object]], what: str, where: str, most: int = MOST_ROWS) -> tuple[Sequence[Sequence[object]], Html]:
-    """Return the first rows, and a sentence on the other rows: their number, their kind (``what``), and ``where`` they are listed."""
+    """Return the first rows, and a sentence that counts the rows that are left out.
+
+    ``what`` names the kind of the rows, such as "runs". ``where`` tells the reader where to find all rows.
+    """
     left = len(rows) - most
     if left <= 0:
         return rows, NOTHING

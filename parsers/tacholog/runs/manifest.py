@@ -1,4 +1,4 @@
-"""Manifests (``run.toml``) and host files (``hosts/*.toml``): descriptions of a run and of a machine that people can read and write."""
+"""Manifests (``run.toml``) describe runs, and host files (``hosts/*.toml``) describe machines. People can read and write these files."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     Attributes:
         role: the role of the process, such as ``publisher``.
         argv: the program and its arguments; no shell is involved. ``{payload_bytes}`` stands for each size in turn.
-        result: the number of the result that the command measured, if the document numbers its results.
-        machine: the machine on which the command ran, if the document names several.
+        result: the number that the document gives to the result of this command; absent if the document gives no numbers to results.
+        machine: the machine on which the command ran, if the document names several machines.
         each: the values of the placeholders, one table for each execution of the command.
         name: the name of the process in its campaign.
         host: the id of the host on which the process ran, if it is not the host of the run.

@@ -71,10 +71,10 @@ class Page:
         Args:
             document: the name of the page.
             data: the data that the site shows; ``None`` if the project has no data, so that every block is an error.
-            title: the title of the page. The titles of pages of parts contain it.
+            title: the title of the page. If a part of this page has a page of its own, the title of that page contains ``title``.
             documents: the pages of the site. There are no links to other pages.
             logs: the folder of the pages of logs; ``None``: numbers have no links.
-            feeds: the feeds of the site, by their files, with their titles.
+            feeds: the title of each feed of the site, by the file of the feed.
             keeps_parts: whether large parts get files of their own.
         """
         self.document, self._data, self.title = document, data, plain_title(title)
@@ -126,7 +126,7 @@ class Page:
         return Links(self.links.logs, numbers_anchor(str(test), others, self.number(wanted)) if stands_beside else None)
 
     def best(self, wanted: Selection) -> Portion:
-        """Return the portion of a selection with the best evidence, for all tests. A page shows this portion first."""
+        """Return the first portion of a selection, which has the best evidence. This portion contains all tests. A page shows this portion first."""
         return portions(self.data.view.only(msgspec.structs.replace(wanted, test=None)))[0]
 
     def series(self, part: View, wanted: Selection, test: str, *, best: bool) -> list[Series]:
@@ -180,9 +180,9 @@ class Page:
         return tag("details", tag("summary", summary), tag("div", link, *anchors), class_=class_, data_part=f"{part.name}.js", id=f"{part.name}-here")
 
     def overflow(self, name: str, class_: str = "tl-release") -> Callable[[str, Html], Html] | None:
-        """Return a function for the end of a long list; ``None`` if the project stores no parts.
+        """Return a function that moves the end of a long list to a part of the page; ``None`` if the project stores no parts.
 
-        The function moves this end to a part of the page, and returns a link to the part.
+        The function returns a link to the part.
         """
         if not self.keeps_parts:
             return None

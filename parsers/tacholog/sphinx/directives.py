@@ -115,12 +115,12 @@ class Perf(SphinxDirective):
         """
         choice = self.options.get("show")
         if choice not in (None, "best", "rest"):
-            raise TachologError(f":show: {choice}: the only possible value is best")
+            raise TachologError(f':show: {choice}: the only possible value is "best"')
         return choice == "best"
 
     @property
     def subject(self) -> str:
-        """The argument as a whole, with or without double quotes."""
+        """The whole argument as one text. If the whole argument is in double quotes, the quotes are removed."""
         argument = " ".join(self.arguments).strip()
         return self.words[0] if argument.startswith('"') and len(self.words) == 1 else argument
 

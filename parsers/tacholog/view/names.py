@@ -82,7 +82,7 @@ def _indices_of_equal_names(names: Sequence[str]) -> list[list[int]]:
 
 
 def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list[tuple[str, object]]]:
-    """Return, for each row, the fewest conditions that distinguish it. The condition ``but`` is left out, because it is shown elsewhere.
+    """Return, for each row, the fewest conditions that distinguish this row. One condition, ``but``, is left out, because it is shown elsewhere.
 
     If some rows are times to an acknowledgement and others are not, each row states its basis: nobody may take an acknowledgement for a delivery.
     """
@@ -278,8 +278,8 @@ NOT_LOADED = "Under load it was not measured."
 def load_words(modes: Iterable[object], *, has_latency: bool = True, loaded: str = NOT_LOADED) -> str:
     """Return a sentence on whether the system was loaded.
 
-    ``modes`` are the load modes of all latencies. If there are no latencies, they are the load modes of all rates. ``loaded`` is a sentence that is
-    appended if all known load modes are those of one message at a time.
+    ``modes`` are the load modes of all latencies; if there are no latencies, ``modes`` are the load modes of all rates. ``loaded`` is a sentence that
+    is appended if each known load mode means one message at a time.
     """
     all_modes = set(modes)
     if not all_modes:
@@ -306,7 +306,7 @@ def row_name(key: RowKey, *, with_system: bool = False, but: Collection[str] = (
     Args:
         key: the row.
         with_system: whether to name the system.
-        but: words of `apart_words` to leave out, because they are shown elsewhere.
+        but: the words of `apart_words` that the name does not contain, because these words are shown elsewhere.
     """
     statistic = "" if key.statistic == "total" else f" {key.statistic}"
     peers = f"{key.publishers or '?'}:{key.subscribers or '?'}" if (key.publishers or 1, key.subscribers or 1) != (1, 1) else None
@@ -331,7 +331,10 @@ def row_name(key: RowKey, *, with_system: bool = False, but: Collection[str] = (
 
 
 def apart_words(key: RowKey) -> list[str]:
-    """Return the words that distinguish a row from rows with the same conditions. If there are none, name the conditions that are not stated."""
+    """Return the words that distinguish a row from rows with the same conditions.
+
+    If there are no such words, return words that say which conditions are not stated.
+    """
     in_words = [text for field, value in key.apart if (text := words(field, value))]
     return in_words or [unstated(field) for field, _ in key.apart]
 

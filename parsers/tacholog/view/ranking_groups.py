@@ -122,7 +122,7 @@ class Group(msgspec.Struct, frozen=True):
         )
 
     def words_of(self, members: Sequence[SystemSeries]) -> str:
-        """Return the name of the compared number, with those labels of the group that differ between groups."""
+        """Return the name of the compared number, followed by the labels that distinguish this group from other groups."""
         return ", ".join(filter(None, (self.words, members[0].label_words)))
 
     def of_any_campaign(self) -> tuple[object, ...]:
@@ -265,7 +265,7 @@ def leaders(cells: Mapping[int, Cell]) -> set[int]:
 
 
 def eligible(cells: Mapping[int, Cell]) -> dict[int, Cell]:
-    """Return the cells without bounds and without rates with more than 1 % loss."""
+    """Return the cells that can be ranked. Bounds are left out, and so are rates with more than 1 % loss."""
     return {key: cell for key, cell in cells.items() if cell.value is not None and cell.result.bound == "=" and LOSS not in cell.marks}
 
 
@@ -308,7 +308,7 @@ def runs_of_all(group: Group, members: Sequence[SystemSeries], sizes: Sequence[i
 
 
 def runs_words(member: SystemSeries, cell: Cell) -> str:
-    """Return, in words, the number of runs of a number and their planned duration; an empty text for published figures."""
+    """Return, in words, how many runs a number comes from, and the planned duration of each run; an empty text for published figures."""
     if member.series.published:
         return ""
     count, duration = cell.run_count, dict(member.series.key)["planned_duration_s"]

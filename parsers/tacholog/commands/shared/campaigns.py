@@ -217,11 +217,13 @@ class Pace:
         self._done[kind] = expected + expected_s, took + took_s
 
     def seconds(self, runs: Iterable[tuple[Hashable, float]]) -> float:
-        """Return how long these runs will probably take.
+        """Return how many seconds these runs will probably take.
+
+        The expected duration of a run is multiplied by a ratio: the real time of all finished runs of this kind, divided by their expected time. If
+        no run of this kind has finished, the ratio of all finished runs is used.
 
         Args:
-            runs: the kind and the expected duration (in seconds) of each run. For a kind without finished runs, the ratio of all finished runs is
-                used.
+            runs: the kind and the expected duration (in seconds) of each run.
         """
         all_runs = tuple(map(sum, zip(*self._done.values(), strict=True))) or (0.0, 0.0)
         return sum(expected_s * _ratio(self._done.get(kind, all_runs)) for kind, expected_s in runs)
@@ -282,7 +284,7 @@ class _FirstLogCheck:
 
 
 def _kind(task: Task) -> Hashable:
-    """Runs of one kind take about the same time, and their logs state the same conditions."""
+    """Return the kind of a run. All runs of one kind take about the same time, and the logs of these runs state the same conditions."""
     return task.folder, task.run.variant
 
 

@@ -181,7 +181,10 @@ class RunLists(NamedTuple):
 
 
 def _drift_warning(comparison: Comparison, losses: Sequence[Loss], roots: Sequence[Path]) -> tuple[ComparisonWarning, ...]:
-    """State the drift on other machines if any row differs. This is for machines without a band or controls."""
+    """Return a warning that states the drift on other machines; nothing if no row differs.
+
+    This warning is for machines without a band or controls.
+    """
     if not any(comparison.counts[verdict] for verdict in DIFFERS) and not any(loss.verdict in DIFFERS for loss in losses):
         return ()
     drift = known_drift(roots)
@@ -225,15 +228,15 @@ def _unstated_sizes_warnings(old: Dataset, new: Dataset, names: tuple[str, str])
 
 
 def _across_hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
-    """Name fields for ``--across``.
+    """Return a hint that names fields for ``--across``; nothing if no field helps.
 
-    If no row is on both sides, the hint names one field: if this field were ignored, some rows would be on both sides. If rows are on both sides, but
+    If no row is on both sides, the hint names one field: some rows would be on both sides if this field were ignored. If rows are on both sides, but
     all of them differ in fields of the configuration, the hint names these fields.
     """
     if both := [row for row in comparison.rows if row.old and row.new]:
         return _configuration_hint(both) if all(row.verdict == "not_comparable" for row in both) else ()
     keys_of_side = [[row.key for row in comparison.rows if row.verdict == verdict] for verdict in ("removed", "added")]
-    # Across data paths or types, the tested metric differs too: the rate of references is in messages, the rate of copies in bytes.
+    # Rows with different data paths or types also have different metrics: the rate of references is in messages, the rate of copies in bytes.
     for ignored in ({}, {"metric": "", "statistic": ""}):
         for field in (*SETTING, "system"):
             olds, news = ({msgspec.structs.replace(key, apart=(), **ignored, **{field: None}) for key in keys} for keys in keys_of_side)
@@ -408,7 +411,7 @@ def _reference_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
 
 
 def _label_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
-    """Name the labels of rows that differ only in labels."""
+    """Return a warning if rows differ only in labels. The warning names these labels."""
     fields_of = [{difference.field for difference in judgement.different} for judgement in arrays.judgements]
     used = set(arrays.judgement[arrays.pairs.both].tolist())
     labels = {field for index in used for field in fields_of[index] if all(map(is_label, fields_of[index]))}
@@ -475,7 +478,7 @@ def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
         row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in comparison.rows
     )
     with_itself = sum("same_runs" in row.flags for row in comparison.rows)
-    # If there are no rows, the user asked only for loss.
+    # Rows of loss count only if there are no other rows, because then the user asked only for loss.
     lost = 0 if comparison.rows else sum(comparison.loss_counts.get(verdict, 0) for verdict in COMPARED) + comparison.lossless
     compared = sum(comparison.counts[verdict] for verdict in COMPARED) + lost > with_itself and not comparison.warns("gate_empty")
     if {"worse", "differs", "inconclusive"} & {*fail_on}:

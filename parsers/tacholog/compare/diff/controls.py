@@ -4,7 +4,8 @@ If controls moved, the host changed. The mean and the scatter of their shifts pr
 only if its shift is outside this prediction interval, because the host may explain any shift within it. The interval has a probability of 95 % for
 all rows together. No value is divided by the value of a control, because the host may have a different effect on each row.
 
-One test of all controls and their mean decides whether they moved: by pairs, by sessions, or by the runs of two blocks.
+One test decides whether the controls moved. It tests all controls and the mean of the controls together. It compares pairs, sessions, or the runs of
+two blocks.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def controls_of(change: HostChange | None, rows: tuple[ComparisonRow, ...], othe
 
 
 def within_host(rows: RowArrays, change: HostChange) -> None:
-    """Withdraw the verdict of better or worse rows whose change the host explains."""
+    """Withdraw the verdict "better" or "worse" of a row if the host explains the change of this row."""
     shift = rows.estimates.shift.estimate * np.where(rows.lower_is_better, 1.0, -1.0)
     called = np.isin(rows.verdict, [CODE["worse"], CODE["better"]])
     explained = called & (shift >= change.low) & (shift <= change.high)
@@ -200,7 +201,10 @@ def _test_by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: Con
 
 
 def _means_over_rows(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:
-    """Return, for each set of runs that several rows have, the means over the rows and the numbers of the runs, shape (1, runs) each.
+    """Return the means of the rows that have the same runs.
+
+    The list has one entry for each set of runs that several rows have: the means over these rows, and the numbers of the runs. Both arrays have the
+    shape (1, runs).
 
     First, each row is divided by a factor, so that the sum of its squares is 1. So all rows have the same weight, even noisy rows. This sum does not
     change if runs are exchanged between the sides.

@@ -1,4 +1,4 @@
-"""The design of the runs of a row: interleaved pairs, several sessions, or an order in which time may explain a change."""
+"""The design of the runs of a row: interleaved pairs, several sessions, or another order. In another order, the time may explain a change."""
 
 from __future__ import annotations
 

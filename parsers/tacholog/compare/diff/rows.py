@@ -319,7 +319,7 @@ def _reasons(reason: str, bits: int, judgement: Judgement) -> tuple[str, ...]:
 
 
 def _sides(arrays: RowArrays, order: Integers, which: int) -> list[Side | None]:
-    """The values of tested rows are those of the pairs or sessions. The values of other rows are those of all runs."""
+    """Return one side of each row. A tested row has the values of its pairs or sessions. Any other row has the values of all runs."""
     cells, compared = arrays.cells, arrays.estimates.values
     cell_of = arrays.pairs[which][order]
     columns = (

@@ -400,8 +400,8 @@ def side_verdicts(shift: Shift, significant: Flags, limits: tuple[Floats, Floats
     Args:
         shift: the estimates, shape (rows,) each.
         significant: whether the shift is significantly outside the limits, adjusted for all rows of the comparison.
-        limits: the lowest and the highest shift that does not count.
-        close: the largest shift that is no difference.
+        limits: two limits of each row. The row differs if its shift is significantly below the first limit or above the second limit.
+        close: another limit of each row. The row does not differ if the whole interval of its shift is between ``-close`` and ``close``.
         lower_is_better: whether lower values are better, for each row.
     """
     low, high = limits

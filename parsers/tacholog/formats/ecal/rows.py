@@ -37,7 +37,7 @@ class BlockValues(dict[str, Cell]):
         return int(self.word(key))
 
     def counted(self, metric: str, key: str) -> Number:
-        """Return the count at the start of a value."""
+        """Return a `Number` for the count that is the first word of a value."""
         return counted(metric, self.integer(key), cell=self.word(key))
 
     def printed(
@@ -150,12 +150,12 @@ class BlockReader:
         self._is_ruled = self._open is not None
 
     def space(self) -> Iterator[Finding]:
-        """Handle an empty line. If the form has no empty line at this row, the block is broken."""
+        """Handle an empty line. If the form has no empty line at this row, end the open block, and yield a finding that the block is broken."""
         if self._open and self._next_index != self._open.spaced:
             yield from self.close("the block ends before its last row")
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Leave the open block. Its lines so far are broken."""
+        """End the open block before its last row, and yield a finding that the lines of this block are broken."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
         self._reset()

@@ -69,7 +69,14 @@ _OPENING = re.compile(r"\s*+(?:\{|\[\s*+\{?)\s*+")
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log has the header of the rows, one of the first lines of the tool, or the version of the tool in JSON."""
+    """Return whether the start of a log shows that iperf3 printed it.
+
+    One of these is enough:
+
+    - the header of the rows
+    - one of the first lines that the tool prints
+    - the version of the tool in JSON
+    """
     wants = (
         '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: error - \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
     )

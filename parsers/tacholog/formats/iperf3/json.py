@@ -86,7 +86,7 @@ class TestResults:
         self._version = (int(match[1]), int(match[2])) if match else None
 
     def met(self, path: str) -> None:
-        """Note that the document contains this object, because some objects show the role of this host.
+        """Store the fact that the document contains this object, because some objects show the role of this host.
 
         A client and a server print different objects about the connection. If the document contains both, the role is unknown.
         """
@@ -160,7 +160,10 @@ class TestResults:
         return {"sum_sent": SENT, "sender": SENT, "sum_received": RECEIVED, "receiver": RECEIVED}.get(kind, BOTH)
 
     def _rule_before_3_7(self, members: Mapping[str, JsonScalar]) -> LineRule | None:
-        """Return the rule for an interval without a member ``sender``; ``None`` if the test and other members contradict each other."""
+        """Return the rule for an interval without a member ``sender``.
+
+        The rule follows from the test and from the members of the interval. It is ``None`` if the members contradict the test.
+        """
         by_test = None if self._is_client is None or self._is_reverse is None else self._is_client is not self._is_reverse
         by_members = True if _SIGNS_OF_A_SENDER & members.keys() else (False if _SIGNS_OF_A_RECEIVER & members.keys() else None)
         if by_members is None and by_test is False and self.test.transport == "UDP":
@@ -175,7 +178,7 @@ class TestResults:
         return says_whose and members.get("sender") is not _IS_SENT[path]
 
     def _has_turned(self, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether the stream changed between sending and receiving since an earlier result. Only damage can cause this."""
+        """Whether the stream sends in this result but receives in an earlier result, or the reverse. Only damage can cause this."""
         socket, is_sender = _integer(members.get("socket")), members.get("sender")
         if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
             return False

@@ -226,12 +226,12 @@ class IperfTest(msgspec.Struct, frozen=True):
 def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, participant: str | None) -> Record | Broken:
     """Return the record of one side, or of both sides if UDP has one row for sender and receiver.
 
-    If a summary states 0 bytes, the figures of its side never arrived, and the counts in the row are not those of this side. The only exception is a
-    test whose datagrams were all lost; see `all_lost`.
+    If the summary of a side states 0 bytes, the figures of this side never arrived. The row then contains counts that do not belong to this side. The
+    only exception is a test whose datagrams were all lost; see `all_lost`.
 
-    Up to 3.6, a row for both sides has a count of datagrams. The tool calls them sent, but it counts only up to the last received datagram. So this
-    count is used as the number of sent datagrams only if it matches the bytes. A server of these versions prints 0 bytes, because it does not know
-    how much was sent.
+    Up to version 3.6, a row for both sides has a count of sent datagrams. In fact, the tool counts only the datagrams up to the last received one. So
+    this count is used only if it matches the number of bytes. A server of these versions prints 0 bytes, because the server does not know how much
+    was sent.
     """
     record = rule.record(cells)
     if isinstance(record, Broken):

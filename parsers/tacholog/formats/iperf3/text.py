@@ -64,7 +64,7 @@ _CHATTER = re.compile(
     r"(?i:warning): .{1,300}|Increasing socket buffer size to [0-9]{1,12}|"
     r"Finished omit period, starting real test|Using TCP Autotuning|TCP window size: .{1,40}|"
     r"(?:Linux|Darwin|FreeBSD|NetBSD|OpenBSD|SunOS|CYGWIN_NT-\S{1,20}|Windows\S{0,10}) .{1,300}|"
-    # The tool prints these lines with -d, and for UDP with -V. After the first of these words, JSON follows.
+    # The tool prints these lines with -d, and for UDP with -V. After the words for parameters and results, JSON follows.
     r"(?:send|get)_(?:parameters|results):?|(?:SO_)?(?:SND|RCV)BUF is [0-9]{1,12}(?:, expecting [0-9]{1,12})?|Congestion algorithm is \w{1,20}|"
     r"Setting (?:UDP block size|application pacing|fair-queue socket pacing) to [0-9]{1,20}|"
     r"interval forces keep|ignoring short interval with no data|"

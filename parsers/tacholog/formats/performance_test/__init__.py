@@ -1,4 +1,6 @@
-"""Apex.AI performance_test: a head with one ``Key: value`` on each line, then a row of CSV or a screen of boxes about every second; or all in JSON.
+"""Apex.AI performance_test: a head with one ``Key: value`` on each line, then about one result per second.
+
+A result is a row of CSV or a screen of boxes. The tool can also write the head and all results in JSON.
 
 The table names its columns, which are separated by commas and tabs::
 
@@ -348,7 +350,10 @@ def _ignored(seconds: str | None) -> str | None:
 
 
 def _mode(head: Mapping[str, str]) -> str:
-    """Return ``NONE`` without a relay, ``MAIN`` or ``RELAY`` with a relay; empty if a version with modes states no mode."""
+    """Return the mode of the run; an empty text if a version of the tool that has modes does not state the mode.
+
+    The mode is ``NONE`` if there is no relay, and ``MAIN`` or ``RELAY`` if there is a relay.
+    """
     return head.get(_MODE, "NONE" if _WITHOUT_MODES in head and not _WITH_MODES & head.keys() else "")
 
 

@@ -191,9 +191,10 @@ def _most_own_messages(row: ExperimentRow) -> float:
 
 
 def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentRow:
-    """Return the row with latencies that cover only the time of this row.
+    """Return the row with different latencies, which cover only the time since the previous row.
 
-    They are computed from the row and the previous row, ``before``. The latencies of both rows cover the time since the start of the run.
+    In ``row`` and in the previous row ``before``, the latencies cover the time since the start of the run. The returned latencies are computed from
+    both rows.
     """
     if before is None or not row.impossible.isdisjoint(_LATENCIES) or not before.impossible.isdisjoint(_LATENCIES):
         return row if before is None else without_latencies(row)

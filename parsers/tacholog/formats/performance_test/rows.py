@@ -1,9 +1,9 @@
-"""The rows of performance_test, from its CSV, its JSON, or the boxes that it prints on a terminal; and the records of a row.
+"""The rows of performance_test, and the records of a row. A row is from CSV, from JSON, or from the boxes that the tool prints on a terminal.
 
 ``received``, ``sent``, ``lost`` and ``data_received`` are rates: the tool divides its counts by the time of the row, and cuts off the fraction.
 
-The boxes are the default output of the tool: one screen about every second. As the tool prints them, except for blanks. Some versions also print the
-loops of publishers and subscribers below the samples::
+The boxes are the default output of the tool: one screen about every second. Some versions also print the loops of publishers and subscribers below
+the samples. This example of a screen is as the tool prints it, except for blanks::
 
     run time
     +--------------+----------+--------+----------+
@@ -98,7 +98,10 @@ class ExperimentRow(NamedTuple):
     place_ns: float | None = None
 
     def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
-        """Return the records of the row: one of latencies, if the row has latencies, then one of rates. ``meaning`` applies only to latencies."""
+        """Return the records of the row. If the row has latencies, the first record contains them. The last record contains the rates.
+
+        ``meaning`` applies only to latencies.
+        """
         counts = Record(
             test="throughput",
             # The tool does not state the size. It also cannot be computed from the rates of bytes and messages, because their fractions are cut off.
@@ -158,7 +161,10 @@ class ExperimentRow(NamedTuple):
 
     @property
     def received(self) -> int:
-        """The smallest number of received messages that fits the rate, whose fraction the tool cut off. 0 if the rate is unknown."""
+        """The number of received messages, computed from the rate; 0 if the rate is unknown.
+
+        The tool cuts off the fraction of the rate, so this is the smallest number that fits the rate.
+        """
         return ceil(self._rate("received") * self._seconds)
 
     def _latencies(self) -> Iterator[Number]:
@@ -306,7 +312,7 @@ class Screens:
         self._tangled = False  # Whether it is unknown to which screen the next samples belong.
 
     def take(self, line: Line) -> Iterator[Finding | Screen]:
-        """Read a line for which `is_of_screen` is true."""
+        """Read a line for which `is_of_screen` is true. Yield screens that end here, and a finding if the line belongs to no screen."""
         cells = tuple(cell for cell in Cell.between(line.text, "|") if cell) if "|" in line.text else ()
         self._since += 1
         if cells[:1] == ("T_experiment",):

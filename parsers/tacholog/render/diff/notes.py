@@ -325,7 +325,10 @@ def _where_to_state(field: str) -> str:
 
 
 def ended(comparison: Comparison) -> list[str]:
-    """Return the runs of each side that did not end well: how many of all runs, and the first of them with their reasons."""
+    """Return a sentence for each side with runs that did not end well.
+
+    The sentence counts these runs, and names the first of these runs with the reasons.
+    """
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", comparison.old.runs), ("new", comparison.new.runs))
     return [sentence for side, total in sides if (sentence := _ended([run for run in comparison.runs if run.side == side], side, total))]
 
@@ -370,7 +373,10 @@ def _location(problem: InputProblem) -> str:
 
 
 def marked(comparison: Comparison) -> list[str]:
-    """Return the meaning of each mark in the compared rows. Marks of failed rows and of republished figures are left out: their rows state them."""
+    """Return the meaning of each mark in the compared rows. Some marks are left out, because their rows explain them.
+
+    These are the marks of failed rows, and the mark of republished figures.
+    """
     counts = Counter(
         mark for row in comparison.rows if row.marks and row.old and row.new and row.verdict not in ("invalid", "lossy") for mark in row.marks
     )

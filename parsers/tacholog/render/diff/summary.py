@@ -140,7 +140,7 @@ class VerdictCount(msgspec.Struct, frozen=True):
 
     @property
     def style(self) -> str:
-        """The CSS class on a page. A count of 0 gets no alarming colour."""
+        """The CSS class of the count on a page. If the count is 0, this class gives no alarming colour."""
         return self.anchor if self.number else f"{self.anchor} none"
 
     @property
@@ -216,7 +216,10 @@ def _verdict_counts(verdicts: Iterable[Verdict]) -> str:
 
 
 def loss_words(comparison: Comparison) -> str:
-    """Return a part of a sentence on the rows with lost messages: their verdicts if there were tests, otherwise in how many rows the loss changed."""
+    """Return a part of a sentence on the rows with lost messages.
+
+    If there were tests, this part counts the verdicts. Otherwise, this part counts the rows in which the loss changed.
+    """
     total = len(comparison.losses)
     unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
     lost = f"messages were lost in {_count_of_rows(total)}"
@@ -234,7 +237,8 @@ def loss_words(comparison: Comparison) -> str:
     if by_direction["higher"]:
         worst = max(by_direction["higher"], key=lambda loss: loss.new.most if loss.new else 0.0)
         most = f"up to {share(worst.new)} in a run, was {share(worst.old)}"
-        # The medians decide. The largest shares alone would say the opposite if one run of the old side lost more than any run of the new side.
+        # The medians show that the new side lost more, but one run of the old side may have lost more than any run of the new side. The largest
+        # shares alone would then show the opposite, so the medians are stated too.
         is_less = worst.old is not None and worst.new is not None and worst.new.most < worst.old.most
         medians = f"{share(worst.new, median=True)} in the median run, was {share(worst.old, median=True)}; " if is_less else ""
         parts[0] += f" ({medians}{most})"
@@ -328,7 +332,10 @@ def ab_command(comparison: Comparison) -> str:
 
 
 def shown_part(comparison: Comparison, only: Sequence[str]) -> Comparison:
-    """Return the part of a comparison to show. This is all of it, unless runs are compared with themselves: then rows are shown only on request."""
+    """Return the part of a comparison to show, which usually is the whole comparison.
+
+    If runs are compared with themselves, rows are shown only if the user asked for rows (``only``).
+    """
     if not comparison.warns("same_runs"):
         return comparison
     return replace(comparison, rows=comparison.rows if only else (), counts=dict.fromkeys(comparison.counts, 0), losses=(), curves=())
@@ -525,9 +532,9 @@ def _amount(row: ComparisonRow) -> str:
 
 
 def by_transport(comparison: Comparison) -> list[TransportCounts]:
-    """Return the counts of each transport, which add up to those of the sections.
+    """Return the counts of each transport, which add up to the counts of the sections.
 
-    Return nothing if there are fewer than two transports, or if no row compares, because one sentence is enough for that.
+    Return nothing if there are fewer than two transports, or if no row can be compared, because one sentence is enough in these cases.
     """
     if not any(comparison.counts[verdict] for verdict in VERDICTS if verdict not in APART):
         return []

@@ -52,7 +52,7 @@ def github(comparison: Comparison, only: Sequence[str] = (), limit: int = 50) ->
 
 
 def github_of_systems(reports: Mapping[str, Comparison]) -> str:
-    """Return the same as `github` for the newest release of several systems. The headings contain the names of the systems."""
+    """Return the text of `github` for each of several systems. If there is more than one system, each heading contains the name of its system."""
     parts = {system: github(report) for system, report in reports.items()}
     if len(parts) > 1:
         parts = {system: part.replace("### ", f"### {escape(system)}: ", 1) for system, part in parts.items()}
@@ -191,7 +191,11 @@ def _in_one_line(sentences: Sequence[str]) -> list[str]:
 
 
 def _names_for_title(comparison: Comparison) -> tuple[str, str]:
-    """Return the releases of both sides, or the user's names if a side has no release or both have the same."""
+    """Return a name of each side for the title.
+
+    The name is the release of the side. It is the name that the user gave if the side does not have exactly one release. It is also the name that the
+    user gave if both sides have the same release.
+    """
     sides = comparison.old, comparison.new
     old, new = (side.releases[0] if len(side.releases) == 1 else side.name for side in sides)
     return (old, new) if old != new else (sides[0].name, sides[1].name)

@@ -548,7 +548,7 @@ def _reason(loss: Loss, code: str) -> str:
 
 
 def share(side: LossSide | None, *, median: bool = False) -> str:
-    """Return the largest share that a run of a side lost, as text. With ``median``, return the share of the median run."""
+    """Return, as text, the largest share of messages that was lost in any run of a side; if ``median`` is true, the share in the median run."""
     return quantity((side.median if median else side.most) if side else 0.0, METRICS["loss"].unit)
 
 
