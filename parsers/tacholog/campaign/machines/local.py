@@ -309,7 +309,7 @@ class _OutputFile:
         self._tail = b""
 
     def has(self, text: bytes) -> bool:
-        """Whether the file now contains the text, and did not contain its end at the last call."""
+        """Whether the text was written since the last call. The text also counts if only its beginning was there at the last call."""
         with self._path.open("rb") as file:
             file.seek(self._position)
             new = file.read()
