@@ -144,8 +144,8 @@ def _listed_by_perftest(campaign: Campaign, tools: Mapping[str, Path]) -> Listed
 def names_left_out(campaign: Campaign, listed: ListedNames | None) -> dict[str, str]:
     """Return the names that variants need and that the program does not list.
 
-    The value of each name is a line of the program's output that mentions the name. It is empty if the output does not mention the name. For
-    a transport, such as zeromq-tcp, the line may also mention only its library, such as zeromq.
+    The value of each name is a line of the program's output that mentions the name. The value is empty if no line mentions the name.
+    For a transport, such as zeromq-tcp, the line may also mention only its library, such as zeromq.
     """
     if listed is None:
         return {}

@@ -331,7 +331,7 @@ def _runs(fresh: pd.DataFrame, original: pd.DataFrame, published_runs: Mapping[s
 def host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
     """Return the pseudonym of each machine that is not published yet.
 
-    The pseudonym is made from the properties in the host file. If they are missing, or if another machine has this pseudonym already, the name is used.
+    The pseudonym is made from the properties in the host file. The name is used if they are missing, or if another machine has this pseudonym.
     """
     if privacy.hosts == "show":
         return {}
