@@ -213,7 +213,7 @@ def sanitizers(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def fuzz(session: nox.Session) -> None:
-    """Feed hostile bytes to every format and wire decoder, ten minutes each (-- SECONDS [NAME...]).
+    """Feed hostile bytes to every format and wire decoder, for ten minutes each, or as long as stated: -- SECONDS [NAME...].
 
     NAME is a format, a decoder, or a group: formats, core, mutations, histories. The group "histories" changes the runs of a site,
     builds the site again, and compares it with a site that is built from scratch.

@@ -80,7 +80,7 @@ public:
     std::uint64_t value_at_rank(std::uint64_t rank) const;
 
     /// The nearest-rank percentile. `millionths` is the percentile in millionths: 999'000 is p99.9. Returns nothing if
-    /// less than one value lies above the percentile.
+    /// there are too few values: for p99.9, there must be at least 1000.
     std::optional<std::uint64_t> percentile_ns(std::uint64_t millionths) const;
     /// The nearest-rank percentile, even if there are few values; 0 if there are none.
     std::uint64_t nearest_rank_ns(std::uint64_t millionths) const;

@@ -63,7 +63,7 @@ struct Options {
     int port = -1;              ///< -1: not given
     bool any_endpoint = false;  ///< the peer may give an address other than its own as the address to send to
     double timeout_s = 10;
-    /// How long to wait for an answer that may be lost; nothing: the time depends on the payload size.
+    /// How long to wait for an answer that may be lost. Without a value, the time depends on the payload size.
     std::optional<double> answer_limit_s;
     std::string output = "-";  ///< the file of the log; "-": standard output
     std::string command;       ///< the command line as given

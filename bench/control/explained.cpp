@@ -18,8 +18,9 @@ public:
     }
 
     /// Finds out what has happened if several peers seem to fail at the same time. If a peer has died, only its control
-    /// channel shows this. This channel closes a little before or after the transport. The other peers then see that
-    /// this side has closed the transport, and give up too. They are reported as the cause only if no peer has died.
+    /// channel shows this. The control channel closes a little before or after the transport. The other peers give up
+    /// too when they see that this side has closed the transport. They are reported as the cause only if no peer has
+    /// died.
     void listen() {
         const Deadline deadline{last_words};
         while (!death && !stopped_ && !silent_.empty()) {

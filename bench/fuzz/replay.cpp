@@ -37,7 +37,7 @@ void replay(const std::string& name, Decoder decode, const std::filesystem::path
     std::cout << name << ": " << kept << " kept inputs, " << random_inputs << " random ones" << std::endl;
     for (int count = 0; count < random_inputs; ++count) {
         std::vector<std::uint8_t> bytes(random() % longest_bytes);
-        // Small numbers are more often valid as lengths and kinds.
+        // Half of the inputs have only small numbers, because a decoder more often accepts these as a length or a kind.
         const unsigned range = count % 2 == 0 ? 256 : 8;
         for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random() % range);
         decode(bytes.data(), bytes.size());

@@ -1,5 +1,6 @@
-// Shared memory that the peer may overwrite with anything at any time: using the ring and the pool must never access
-// other memory. Another target tests arbitrary data on the local socket in place of the memory's descriptor.
+// Tests the ring and the pool in shared memory, which the peer may overwrite with anything at any time. Their code must
+// never access other memory. `descriptor` tests arbitrary data on the local socket, where the descriptor of the memory
+// is expected.
 #include "fuzz/datagrams.hpp"
 #include "transports/chunk_pool.hpp"
 #include "transports/local_socket.hpp"

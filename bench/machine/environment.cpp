@@ -148,8 +148,8 @@ std::string choice_of_huge_pages(const std::string& file) {
     return choices.substr(begin + 1, end - begin - 1);
 }
 
-/// Threads with a real-time priority that use up their share of a period are stopped until its end. Since kernel 6.12,
-/// this happens only while other threads starve.
+/// Returns how long threads with a real-time priority may run in each period. After this time, the kernel stops them
+/// until the end of the period. Since kernel 6.12, they are stopped only while other threads starve.
 std::string realtime_throttling() {
     const std::string runtime_us = first_line("/proc/sys/kernel/sched_rt_runtime_us");
     const std::string period_us = first_line("/proc/sys/kernel/sched_rt_period_us");

@@ -46,8 +46,8 @@ Monitor::Monitor(std::span<Control> peers, Placement placement, Patience limit)
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!wake_) fail(os_error("wake the thread that reports"));
     thread_ = std::thread{[this] { work(); }};
-    // Waits until the thread has its own table of descriptors. Sockets that are opened before that would stay open in
-    // this table.
+    // Waits until the thread has its own table of descriptors. If a socket were opened earlier, the table would have a
+    // copy of it, and the socket would stay open.
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [this] { return state_ != State::starting; });
 }

@@ -162,7 +162,7 @@ inline Result<void> publish(const Side& side, Loan loan) {
         side.options, [&](Patience patience) { return loan.publish(patience); }, [&] { return side.monitor->fine(); });
 }
 
-/// The number is 1 if there is no key.
+/// The number of instances; 1 if there is no key.
 inline std::size_t instances_of(const Side& side) {
     return side.options.instances.value_or(1);
 }

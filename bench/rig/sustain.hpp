@@ -32,7 +32,8 @@ namespace tacholog {
 
 enum class Bound { undecided, lower, upper };
 
-/// The load classification of RFC 9971. Both bounds need trials of `duration_sum_s` in total.
+/// Classifies a rate as in RFC 9971, from its trials so far. The rate becomes a bound as soon as no further trials, up
+/// to `duration_sum_s` in total, can change this.
 Bound classify(const Tried& tried, double duration_sum_s, double exceed_ratio);
 
 /// Decides which trial is next.

@@ -60,7 +60,8 @@ inline std::optional<IpEndpoint> parse_endpoint(std::string_view text, std::stri
     return endpoint;
 }
 
-/// For `advertise`: the address of the subscriber that has sent this endpoint.
+/// Returns the address of the subscriber that has sent this endpoint. The error names `advertise`, which needs the
+/// address.
 inline Result<IpEndpoint> subscriber_at(std::string_view endpoint, const Topic& topic, std::string_view protocol) {
     const auto found = parse_endpoint(endpoint, topic.local_address);
     if (found) return *found;

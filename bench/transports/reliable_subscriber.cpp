@@ -190,7 +190,7 @@ void ReliableSubscriber::agree_on(std::size_t piece_bytes) {
     memory_.resize(under_way * slot_bytes_);
     slots_.resize(under_way);
     present_.resize(under_way * pieces);
-    // The kernel counts up to twice the size of a datagram, and about a kilobyte for a small one.
+    // In the receive buffer, a datagram takes up to twice its size, and a small datagram takes about a kilobyte.
     const auto room = static_cast<std::size_t>(effective(incoming(), SO_RCVBUF));
     window_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(room / (2 * piece_bytes + 1024), 2, most_packets));
 }

@@ -13,10 +13,10 @@ namespace {
 // One receive can return many small messages. The block is small enough for a cache near the core.
 constexpr std::size_t block_bytes = std::size_t{64} * 1024;
 
-// If a message is larger than this, the receive also requests the byte that ends the message. If this byte stayed in
-// the socket, the kernel would not tell the sender that there is space, although the sender waits for it. At 1 MiB,
-// this wait took a third of the whole time. At 64 KiB, reading the byte is no faster, because the acknowledgements cost
-// as much (a virtual machine with 2 CPUs, 2026-11-22).
+// The largest message for which the byte that ends the message may stay in the socket. For a larger message, the kernel
+// would then not tell the sender that there is space, although the sender waits for space. At 1 MiB, this wait took a
+// third of the whole time. At 64 KiB, reading the byte is no faster, because the acknowledgements cost as much (a
+// virtual machine with 2 CPUs, 2026-11-22).
 constexpr std::size_t largest_left = std::size_t{256} * 1024;
 
 // The offset of a message that is alone in the buffer. It is chosen so that the payload, which follows the header, is

@@ -42,8 +42,8 @@ struct Topic {
     Waiting waiting = Waiting::busy_poll;
     std::size_t batch_messages = 1;  ///< the largest number of messages in a batch, for transports with batches
     Settings settings = {};          ///< all settings that the transport declares, with the values in effect
-    /// The name of the channel, for middleware that connects its sides by topic name. It is the same on all sides. No
-    /// other run has the name, and no other channel of this run. It contains only letters, digits and '-'.
+    /// The name of the channel, for middleware that connects its sides by topic name. All sides have the same name. No
+    /// other channel of this run or of another run has this name. It contains only letters, digits and '-'.
     std::string channel = name;
     /// For keyed data: the number of instances. `instance_of` returns the instance of a message.
     std::optional<std::size_t> instances = {};

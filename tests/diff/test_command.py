@@ -202,8 +202,8 @@ def test_named_pipe_is_refused_even_if_raw_logs_are_in_the_same_folder(tmp_path:
         (["--size", "4KiB..64B"], "--size 4KiB..64B: the range ends below its beginning"),
         (["--only", "alike"], "'alike' is not one of 'worse', 'better', 'measured worse', "),
         (["--metric", "goodput"], "--metric goodput: neither side has it; there are: latency"),
-        (["--metric", "p42"], "--metric latency:p42: neither side has this statistic; of latency there are: range-high, range-low, typical"),
-        (["--metric", "latency:p42"], "--metric latency:p42: neither side has this statistic; of latency there are: range-high, range-low, typical"),
+        (["--metric", "p42"], "--metric latency:p42: neither side has this statistic; latency has: range-high, range-low, typical"),
+        (["--metric", "latency:p42"], "--metric latency:p42: neither side has this statistic; latency has: range-high, range-low, typical"),
         (["--transport", "moon"], "--transport moon: neither side has it; there are: TCP (qperf), loopback; TCP (qperf), network; inter-process"),
     ],
 )

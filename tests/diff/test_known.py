@@ -94,7 +94,7 @@ def test_real_comparison_fails_if_a_worse_row_is_not_acknowledged(real: Callable
     assert [line.split()[2] for line in lines] == ["uds,", "uds,", "shm,", "udp,", "udp,", "udp,", "udp,"]
 
 
-def test_real_row_counts_again_if_its_change_is_larger_than_acknowledged(real: Callable[..., Result]) -> None:
+def test_known_row_counts_again_if_the_change_exceeds_at_most_percent(real: Callable[..., Result]) -> None:
     # The median latency over uds at 64 KiB grows from 17711 to 20255 ns. The pairs give the ratio x1.142: the change is above 14 % and below 15 %.
     entries = f'[[known]]\nmetric = "latency"\ntransport = "uds"\nstatistic = "p50"\nsize = "64 KiB"\nat_most_percent = %s\n{REASON}{FOREVER}'
 

@@ -221,7 +221,7 @@ def test_comparison_of_loss_succeeds_if_neither_side_lost_messages(lost: Callabl
 
 
 def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
-    """Yield the shares of both sides, for each seed. Many runs lose nothing, and the other runs lose many messages."""
+    """Yield the shares of lost messages of the old and the new side, once for each seed. Messages are lost in bursts: many runs lose nothing."""
     for seed in range(SEEDS):
         generator = np.random.default_rng(seed)
         bursts = generator.gamma(0.5, 0.02, (2, ROWS, PAIRS)) * (generator.random((2, ROWS, PAIRS)) < 0.4)

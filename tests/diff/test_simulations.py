@@ -70,7 +70,7 @@ def shared_by_rows(generator: np.random.Generator, shape: tuple[int, ...]) -> Fl
 
 
 def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
-    """Return differences, shape (reports * rows, pairs). It is random which run of a pair is the old run."""
+    """Return the difference between the two runs of each pair, shape (reports * rows, pairs). The old run of each pair is chosen at random."""
     both = runs.reshape(*runs.shape[:2], -1, 2)
     swapped = generator.random((len(runs), 1, both.shape[2])) < 0.5
     difference = both[..., 1] - both[..., 0]

@@ -509,7 +509,7 @@ def test_old_udp_json_has_the_bytes_of_the_sender_and_the_datagram_count_of_the_
         ('"connecting_to"', '"accepted_connection"', {None}),
     ],
 )
-def test_side_of_an_interval_is_unknown_if_members_of_old_json_contradict(changed: Changed, old: str, new: str, sides: set[str | None]) -> None:
+def test_side_of_an_interval_is_unknown_if_old_json_states_two_sides(changed: Changed, old: str, new: str, sides: set[str | None]) -> None:
     log = changed("iperf3/tcp-3.6.json", old, new)
 
     assert {record.side for record in log.records if record.scope == "interval"} == sides - {None}

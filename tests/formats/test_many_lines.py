@@ -192,8 +192,8 @@ def test_array_is_rounded_in_the_same_way_as_single_numbers() -> None:
     assert rounded(np.array(values)).tolist() == [round(value, 3) for value in values]
 
 
-def repetitions(pattern: Any) -> Iterator[tuple[str, int, int]]:  # noqa: ANN401 - nothing public names what a pattern is made of
-    """Yield kind, smallest count and largest count of each repetition in a parsed pattern."""
+def repetitions(pattern: Any) -> Iterator[tuple[str, int, int]]:  # noqa: ANN401 - the type of a parsed pattern is not public
+    """Yield the kind, the smallest count and the largest count of each repetition in a parsed pattern."""
     for index in range(len(pattern)) if hasattr(pattern, "__getitem__") else ():
         item = pattern[index]
         if isinstance(item, tuple) and str(item[0]).endswith("_REPEAT"):

@@ -201,7 +201,11 @@ def histories() -> Iterator[Row]:
 
 
 def rounding() -> Iterator[Row]:
-    """Yield two shares for values printed in steps of 2 %: intervals (95 %) that contain the true change, and rows that show no change."""
+    """Yield two figures for each kind of values printed in steps of 2 %.
+
+    The first figure is the share of intervals (95 %) that contain the true change. The second figure is the share of changed rows that are judged
+    as alike.
+    """
     for noise in (iid, heavy_tails):
         for scale in (0.05, 0.25, 0.5, 1.0):
             for pairs in (8, 12, 20):

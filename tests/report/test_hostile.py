@@ -36,7 +36,7 @@ Pages = dict[str, Element]
 def sites(tmp_path_factory: pytest.TempPathFactory, hostile: Sequence[str], runs_of: RunsOf) -> tuple[Path, Path]:
     """A site of harmless texts, and a site of hostile texts in the same fields."""
     folder = tmp_path_factory.mktemp("texts")
-    # The harmless texts also contain "system", because one hostile text contains it: the page of machines takes this word for an operating system.
+    # One hostile text contains "system", which the page of machines takes for an operating system. So the harmless texts contain this word too.
     harmless = [f"Harmless_{number} system (C#)" for number in range(len(hostile))]
     return built(folder / "harmless", harmless, runs_of), built(folder / "hostile", hostile, runs_of)
 

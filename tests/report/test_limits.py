@@ -30,7 +30,7 @@ def add(data: Path, run: str, content: bytes) -> None:
 
 
 def grown(middle: bytes, size: int) -> bytes:
-    """Return a compressed real log. ``middle`` is repeated in its middle, up to ``size`` bytes."""
+    """Return a compressed real log that is longer by about ``size`` bytes. They are copies of ``middle``, before the last line."""
     *lines, end = NATIVE.read_bytes().splitlines(keepends=True)
     return gzip.compress(b"".join([*lines, middle * (size // len(middle)), end]))
 

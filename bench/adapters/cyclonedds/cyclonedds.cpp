@@ -24,8 +24,8 @@ namespace {
 
 using namespace cyclonedds;
 
-/// Accepts two words. If the setting listed them as its values instead, the tests over all transports would use both,
-/// and would send more messages at once than best effort can deliver.
+/// Accepts the words "reliable" and "best-effort". The setting does not list these words as its values, because the
+/// tests over all transports would then also use best effort, which loses some of the messages that they send at once.
 Result<void> reliability_word(std::string_view value) {
     if (value == "reliable" || value == "best-effort") return {};
     return Error{"neither reliable nor best-effort"};

@@ -235,7 +235,7 @@ private:
         return std::span{message_};
     }
 
-    /// Returns done only when the kernel has the whole message. Nobody would write the remaining bytes while this side
+    /// Returns done only when the kernel has the whole message, because nobody writes remaining bytes while this side
     /// waits for an answer.
     Result<Done> commit(Patience patience) override {
         if (++sends_ % sends_a_look == 0) {

@@ -288,8 +288,8 @@ private:
     Reply reply_;
 };
 
-/// Snapshots are disabled: PUBLISH stores nothing, and the broker would write a snapshot into the folder of the run
-/// when it ends.
+/// Returns the configuration of the broker. It disables snapshots. Otherwise, the broker would write a snapshot into
+/// the folder of the run at its end, although PUBLISH stores nothing.
 std::string configure(const RunPlan& plan, const BrokerAddress& broker) {
     std::string text = "bind " + broker.host + "\nport " + std::to_string(broker.port) +
                        "\nprotected-mode no\nsave \"\"\ndaemonize no\n";

@@ -50,7 +50,7 @@ def with_floor(campaign: Campaign, tools: Mapping[str, Path]) -> Campaign:
 
 
 def floor_tools(tools: Mapping[str, Path], floor: Path | None) -> dict[str, Path]:
-    """Return the tools, with the program of the floor runs if there is one."""
+    """Return the tools, and add the program of the floor runs if there is one."""
     return {**tools, FLOOR: floor} if floor else dict(tools)
 
 

@@ -142,10 +142,10 @@ def _listed_by_perftest(campaign: Campaign, tools: Mapping[str, Path]) -> Listed
 
 
 def names_left_out(campaign: Campaign, listed: ListedNames | None) -> dict[str, str]:
-    """Return the names that variants need and that the program does not list, each with a line of the output of the program.
+    """Return the names that variants need and that the program does not list.
 
-    The line mentions the name, or is empty if no line does. A line about a library, such as zeromq, also counts for each transport of this library,
-    such as zeromq-tcp.
+    The value of each name is a line of the program's output that mentions the name. The value is empty if no line mentions the name.
+    For a transport, such as zeromq-tcp, the line may also mention only its library, such as zeromq.
     """
     if listed is None:
         return {}

@@ -136,7 +136,7 @@ def _refuse_folders(paths: Sequence[Path]) -> None:
 def _check_release(paths: Sequence[Path], data: Path, release: str) -> frozenset[Path]:
     """Check that the runs of all campaigns can be copied to the data folder. This is called first, because measuring takes hours.
 
-    Return the campaigns that have the same tool as another campaign, so that both are copied to the same folder of the release.
+    Return the campaigns that share a tool with another of these campaigns. Campaigns with one tool are copied to the same folder of the release.
     """
     paths_of: dict[Path, list[Path]] = defaultdict(list)
     for path in paths:

@@ -329,7 +329,7 @@ def _check_metrics(policy: Policy, sides: Sequence[Dataset]) -> None:
         if not statistics:
             raise TachologError(f"--metric {word}: neither side has it; there are: {', '.join(sorted({owner for owner, _ in pairs})) or 'none'}")
         if statistic and statistic not in statistics:
-            raise TachologError(f"--metric {word}: neither side has this statistic; of {metric} there are: {', '.join(statistics)}")
+            raise TachologError(f"--metric {word}: neither side has this statistic; {metric} has: {', '.join(statistics)}")
 
 
 def write_report(output: str, report: Comparison, text: str, path: Path | None) -> None:

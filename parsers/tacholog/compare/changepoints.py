@@ -99,9 +99,10 @@ def _widened_by_rounding(change: Change, hidden: float) -> Change:
 
 
 def _without_outliers(levels: Floats, noise: Floats) -> Floats:
-    """Replace each outlier by the median of its own level and the levels of its two neighbours, or by its only neighbour at an end.
+    """Replace each outlier by the median of its own level and the levels of its two neighbours.
 
-    A release at an end is not an outlier if it continues a drift. So it is also compared with the straight line through the next two releases.
+    An outlier at an end of a history is replaced by its only neighbour. A release at an end is not an outlier if it continues a drift. So it is also
+    compared with the straight line through the next two releases.
 
     Source:
         Tukey (1977), "Exploratory Data Analysis", chapter 7: running medians of three, and the end-point rule.
@@ -175,7 +176,7 @@ def _variance_factor(count: int, used: int) -> float:
 
 
 def _segmented(scaled: Floats, penalty: float) -> list[list[int]]:
-    """Divide each history by optimal partitioning. Return the first release of each segment, without the first segment."""
+    """Divide each history into segments by optimal partitioning. Return the first release of each segment but the first."""
     count, releases = scaled.shape
     sums = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled, axis=1)], axis=1)
     squares = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled**2, axis=1)], axis=1)

@@ -109,7 +109,7 @@ def _warnings(record: PairRecord, compared: Sequence[Path]) -> Iterator[Comparis
 
 
 def _planned_runs(record: PairRecord, side: Path, compared: Sequence[Path]) -> int:
-    """Count only the runs of compared variants."""
+    """Return how many runs one side of the pairs should have. Only runs of the compared variants are counted."""
     picked = {run.parent for run in compared if run.parent.parent == side}
     there = {file.parent.parent for file in side.glob(f"*/*/{RUN_FILE}")}
     return record.runs // 2 if picked >= there else record.pairs * len(picked)

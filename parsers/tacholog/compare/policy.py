@@ -101,10 +101,13 @@ class Override(RowFilter, frozen=True, kw_only=True, omit_defaults=True, forbid_
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The rules that decide which changes count. A thresholds file (TOML) may contain each of these fields.
 
-    ``thresholds_percent``: smaller changes do not matter. ``single_value_percent``: how much two single values may differ by chance, if no band was
-    measured. ``same_build_percent``: how much runs of one build differed between sessions (A/A). ``loss_threshold_points``, ``single_loss_points``:
-    the threshold, and the difference of single values, for the share of lost messages, in percentage points. ``gate``: the few rows that matter most;
-    they are tested separately from all other rows. ``sizes``: only payloads of these sizes or ranges of sizes, as in ``1KiB`` and ``64B..4KiB``.
+    - ``thresholds_percent``: smaller changes do not matter.
+    - ``single_value_percent``: how much two single values may differ by chance, if no band was measured.
+    - ``same_build_percent``: how much runs of one build differed between sessions (A/A).
+    - ``loss_threshold_points``: smaller changes of the share of lost messages do not matter, in percentage points.
+    - ``single_loss_points``: how much two single shares of lost messages may differ by chance, in percentage points.
+    - ``gate``: the few rows that matter most. They are tested separately from all other rows.
+    - ``sizes``: only payloads of these sizes or ranges of sizes, as in ``1KiB`` and ``64B..4KiB``.
     """
 
     false_discovery_rate: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05

@@ -46,9 +46,9 @@ class RunCounts(NamedTuple):
 
 
 def least_p(runs_old: int, runs_new: int, paired: bool) -> float:
-    """Return the smallest two-sided p-value that is possible for this number of pairs, or of sessions on each side.
+    """Return the smallest possible two-sided p-value: the p-value of sides whose values do not overlap.
 
-    It is the p-value of sides whose values do not overlap.
+    If ``paired`` is true, ``runs_old`` is the number of pairs. Otherwise, ``runs_old`` and ``runs_new`` are the numbers of sessions of the two sides.
     """
     return min(1.0, 2 / (2**runs_old if paired else comb(runs_old + runs_new, runs_new)))
 
@@ -147,10 +147,10 @@ def pairs_for(shift: float, deviation: float, rows: int, rate: float, threshold:
 
 
 class _Needs(NamedTuple):
-    """The shifts that simulated rows need, in standard deviations.
+    """The smallest shifts with which simulated rows are detected, in standard deviations.
 
-    With the shift ``significant``, a row is significant. With the shift ``interval``, its interval does not contain zero. ``estimate`` is the
-    estimate of the row without a shift.
+    From the shift ``significant`` on, a row is significant. From the shift ``interval`` on, the interval of the row does not contain zero.
+    ``estimate`` is the estimate of the row without a shift.
     """
 
     significant: Floats

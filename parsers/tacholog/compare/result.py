@@ -306,7 +306,10 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
     @property
     def change(self) -> float | None:
-        """The change of the loss, as a share: the estimate of a test; without a test, the difference of the medians or (if it is 0) of the maxima."""
+        """The change of the share of lost messages.
+
+        It is the estimate of the test. Without a test, it is the difference of the medians, or the difference of the maxima if the medians are equal.
+        """
         if self.difference is not None:
             return self.difference
         if self.old is None or self.new is None or self.verdict in ("not_comparable", "invalid"):

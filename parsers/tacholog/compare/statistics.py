@@ -421,14 +421,14 @@ def student_t_two_sided_p(t: float, freedom: int) -> float:
 
 
 class SharedRows(NamedTuple):
-    """Rows with equal numbers of pairs, or with equal total numbers of runs.
+    """Rows that all have the same count of pairs, or the same count of runs of both sides together.
 
     The median of several runs, such as those of a session, may stand for one run.
 
     Attributes:
         rows: the index of each row in the report, shape (rows,).
         values: the differences of the pairs, or the values of the runs, shape (rows, pairs or runs).
-        numbers: for each value the number of its pair or run, in the same shape. A pair or run has the same number in all rows.
+        numbers: for each value, which pair or run it is from, in the shape of ``values``. A pair or run has the same number in all rows.
     """
 
     rows: Integers

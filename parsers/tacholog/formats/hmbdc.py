@@ -148,7 +148,7 @@ class _Pings:
             yield from findings
 
     def close(self) -> Iterator[Finding]:
-        """Yield the record that waits. A first line without its second line is broken."""
+        """Yield what still waits: a complete record, or a first line without its second line, which is broken."""
         if self._record:
             what = self._record.what
             self.answered |= isinstance(what, Record) and bool(what.samples)
@@ -416,7 +416,10 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
 
 
 def _result(text: str, transport: _Transport, row_number: int, conditions: Conditions) -> Record | Broken:
-    """Return the result on a line of the table. The result follows the number of its row. A line without a number is prose."""
+    """Return the result on a line of the table.
+
+    The line must begin with the expected number of the row. A line of prose, which has no number, becomes a record without numbers.
+    """
     row = _ROW.fullmatch(text, _RESULT)
     if row is None and _PROSE.fullmatch(text, _RESULT) and transport.block is None:
         return _record(None, (), transport, conditions)

@@ -456,9 +456,9 @@ def _ascend(cells: Mapping[str, Cell]) -> bool:
 
 
 def _size(total: int, rate: int, bytes_per_s: float) -> int | None:
-    """Return the message size; ``None`` if several sizes are possible.
+    """Return the only message size that is possible; ``None`` if there are several or none.
 
-    The size divides the total bytes, and matches the printed rate, which is cut off to a whole number.
+    The total bytes must be a multiple of the size. The size must also match the printed rate, whose decimals are cut off.
     """
     if rate == 0:
         return None

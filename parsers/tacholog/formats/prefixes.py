@@ -278,7 +278,7 @@ def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Itera
 
 
 def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) -> Sequence[Part]:
-    """Add the indentation that follows the parts on every line or, if ``every`` is false, on nearly every line."""
+    """Return the parts, followed by the indentation that all lines share; if ``every`` is false, nearly all lines."""
     widths = [len(_LEADING.match(behind)[0]) for behind in _behind(parts, lines) if behind.strip()]  # type: ignore[index]  # it always matches
     if not widths:
         return parts

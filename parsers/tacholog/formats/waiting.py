@@ -118,7 +118,12 @@ class WaitingLines:
             self._expire(CLAIM_WINDOW_LINES, HELD_CHARACTERS)
 
     def _expire(self, lines: int, characters: int) -> None:
-        """Move the oldest waiting lines to the late lines, until at most ``lines`` lines with ``characters`` characters wait."""
+        """Move the oldest waiting lines to the late lines until few enough wait.
+
+        Args:
+            lines: how many lines may wait.
+            characters: how many characters these lines may have in total.
+        """
         while len(self._lines) > lines or self._characters > characters:
             number = next(iter(self._lines))
             line = self.claim(number)

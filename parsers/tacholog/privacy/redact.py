@@ -330,7 +330,10 @@ def _runs(fresh: pd.DataFrame, original: pd.DataFrame, published_runs: Mapping[s
 
 
 def host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
-    """Return the pseudonym of each own machine. It is made from the properties in its host file, if no other machine has the same properties."""
+    """Return the pseudonym of each machine that is not published yet.
+
+    The pseudonym is made from the properties in the host file. The name is used if they are missing, or if another machine has this pseudonym.
+    """
     if privacy.hosts == "show":
         return {}
     own_hosts = data.runs[~data.runs["published"].fillna(value=False)]["host"].dropna().unique()
@@ -349,10 +352,8 @@ def shown_host(name: str, ids: Mapping[str, str]) -> str | None:
 
 
 def _unreadable_hosts(data: Dataset) -> set[str]:
-    """Return the names of unreadable host files. They must be redacted, because each is the name of a machine.
-
-    A problem without a run that names a TOML file is about a host file.
-    """
+    """Return the names of unreadable host files. They must be redacted, because each is the name of a machine."""
+    # If a problem belongs to no run and its file is a TOML file, the file is a host file, except for the two files below.
     files = {*map(str, data.problems[data.problems["run"] == ""]["log"].unique())} - {RENAMES_FILE, REQUIREMENTS_FILE}
     return {file.removesuffix(".toml") for file in files if file.endswith(".toml")}
 

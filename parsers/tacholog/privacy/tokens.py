@@ -21,7 +21,7 @@ LONGEST_TOKEN = 512  # a longer token is no word; it is masked, unless it has on
 PIECE = re.compile(r"[^\W_]+")
 SHAPE = str.maketrans({**dict.fromkeys("123456789", "0"), **dict.fromkeys(DELIMITERS, " ")})
 _MOST_SHAPES = 50_000
-# Bytes that are not valid UTF-8: the characters that Python uses for them. They are read as Latin-1, where most of them are letters.
+# For a byte that is not valid UTF-8, Python uses a special character. It is replaced by the character that the byte has in Latin-1, mostly a letter.
 _RAW_BYTES = {0xDC00 + byte: byte for byte in range(0x80, 0x100)}
 
 # Characters that look like ASCII characters: letterlike symbols, letters in circles, full-width and mathematical letters. Superscript digits are not

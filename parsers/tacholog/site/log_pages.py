@@ -181,8 +181,8 @@ def _lines_up_to(text: LogText, last: int | None) -> Iterator[Line]:
 class _Classes(NamedTuple):
     """The class of each line.
 
-    ``ranges`` and ``withheld`` contain ranges of line numbers. ``spans`` has the positions of numbers in their lines, by anchor. It is empty if the
-    format does not state positions.
+    ``ranges`` and ``withheld`` contain ranges of line numbers. ``spans`` is a mapping from the anchor of a number to the position of the number in
+    its line. The mapping is empty if the format does not state positions.
     """
 
     ranges: Sequence[tuple[int, int, LineClass]] = ()

@@ -150,7 +150,7 @@ def _files_and_links(site: Path) -> Iterator[str]:
 
 
 def walk(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield each folder with the names of its folders and of its other files, as `os.walk` does.
+    """Yield each folder with the names of the folders in it and the names of the files in it, as `os.walk` does.
 
     If the caller removes a folder's name, this folder is skipped.
 

@@ -137,7 +137,7 @@ def _comment(text: str) -> str:
 Words = Callable[[Sequence[str]], str]  # quotes a command line for a shell
 
 _HEAD = """\
-# Standard output and standard error of each process go into files in the folder LOGS, a new one if it is not set.
+# Standard output and standard error of each process go into files in the folder LOGS. If LOGS is not set, a new folder is made.
 LOGS=${LOGS:-$(mktemp -d)}
 echo "logs: $LOGS"
 pids=

@@ -117,7 +117,7 @@ def read_settings(path: Path) -> SiteSettings:
     if settings.logo is None:
         return settings
     logo = path.parent / settings.logo
-    # The logo is published, and a site.toml must not publish other files.
+    # The logo is published. Without the following checks, a site.toml could publish any file as its logo.
     if logo.suffix.lower() not in _PICTURES or logo.is_symlink():
         raise UnreadableInput(f"{path}: logo: {logo}: not a picture ({', '.join(_PICTURES)}), or a symbolic link, which is not followed")
     if Path(os.path.normpath(path.parent.resolve() / settings.logo)) != logo.resolve():

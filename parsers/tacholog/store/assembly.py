@@ -191,7 +191,10 @@ class _Assembly:
         return write_part(folder, columns, self._logs, log_of)
 
     def _add_columns(self, log: str, columns: Columns) -> None:
-        """The indexes in the columns of a log are changed, so that they refer to the lists of all logs."""
+        """Add the columns of a log to the columns of all logs.
+
+        The indexes in the columns are changed, so that they refer to the lists of all logs.
+        """
         import numpy as np
 
         records, numbers = columns.record_words, columns.number_words

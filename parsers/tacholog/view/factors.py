@@ -116,7 +116,7 @@ def _manifest_of(run: RunRow) -> _Manifest:
 
 
 def _labels_of(run: RunRow) -> dict[str, Value]:
-    """Return the labels in the order of the manifest. Paths and campaigns state the most general label first."""
+    """Return the labels in the order of the manifest, which usually begins with the most general label."""
     labels = labels_of(run.labels)
     in_order = (f"{PREFIX}{name}" for name in _manifest_of(run).labels)
     return {name: labels[name] for name in dict.fromkeys((*in_order, *labels)) if name in labels}

@@ -319,7 +319,7 @@ def histories_in(view: View, metric: str, statistic: str, compare: Compare, want
 
 
 def _may_join_releases(row: ComparisonRow) -> bool:
-    """Releases on two machines are not joined.
+    """Return whether a line may join the two releases of a comparison. Releases on two machines are not joined.
 
     A comparison accepts two machines with the same stated hardware, with a note. A line has no place for such a note, so readers could take the
     difference between two machines for a trend.

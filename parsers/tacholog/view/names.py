@@ -124,7 +124,7 @@ def joined(parts: Parts) -> str:
 
 
 def joined_or_unstated(parts: Parts) -> str:
-    """Return conditions in words as a complete name. If all are unknown, name the labels that are not stated."""
+    """Return the known conditions in words. If all conditions are unknown, return which labels are not stated, so that the name is not empty."""
     return joined(parts) or ", ".join(unstated(name) for name, _ in parts if is_label(name))
 
 

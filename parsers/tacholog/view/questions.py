@@ -132,15 +132,15 @@ class Answer(msgspec.Struct, frozen=True):
 
     Attributes:
         question: the question, with its metric.
-        metric, statistic, unit: the metric, the statistic and the unit of its numbers.
+        metric, statistic, unit: the metric, the statistic and the unit of the numbers.
         subject: the factor that is compared, with the values that have numbers.
         over: the factor of the axis, if there is one.
         by: the factors that divide the answer into panels.
         panels: the values of these factors, one tuple for each panel, in order.
         cells: the numbers.
         choices: the fields for which one of several values in the data was chosen.
-        follows: fields that differ between subjects but not within one: each subject has its own value.
-        tests: the tests of the best subject of each case against the second best, if both have enough runs.
+        follows: the remaining fields that have several values. The subject, the point or the panel decides the value of such a field.
+        tests: one test for each case, which compares the best subject with the second best. There is no test if one of them has too few runs.
         missing: cases without a number.
         run_count: the number of runs from which the numbers were computed.
         off_axis_count: the number of runs that are left out because they do not state the field of the axis.

@@ -235,7 +235,7 @@ def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
 
 
 def _values_of(column: pd.Series) -> list[Any]:
-    """All kinds of missing values in pandas become ``None``."""
+    """Return the values of a column as a list. All kinds of missing values in pandas become ``None``."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _words_of(column.cat.categories.tolist(), column.cat.codes.to_numpy())
     untyped: Any = column  # The type hints of pandas do not allow None in place of a missing value.

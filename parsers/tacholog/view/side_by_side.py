@@ -147,7 +147,10 @@ class MachineTable(msgspec.Struct, frozen=True):
         return [run for member in self.members for run in member.series.runs]
 
     def statistics(self) -> list[Statistic]:
-        """Return the statistics to show. The mean of a latency is shown only without a median, and the payload only without a message rate."""
+        """Return the statistics to show.
+
+        The mean latency is left out if there is a median latency. The mean goodput is left out if there is a message rate.
+        """
         present = {statistic.pair for statistic in STATISTICS if any(row.cells(statistic) for row in self.rows)}
         instead = {("latency", "mean"): ("latency", "p50"), ("goodput", "mean"): RATE}
         return [statistic for statistic in STATISTICS if statistic.pair in present and instead.get(statistic.pair) not in present]

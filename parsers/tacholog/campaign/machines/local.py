@@ -209,7 +209,7 @@ class LocalProcess:
             self._read_reports(max(0.0, give_up - time.monotonic()))
             if time.monotonic() > give_up:
                 self.release()
-                raise StartError("its launcher does not answer")
+                raise StartError("the launcher of the process does not answer")
         words = self._last_complete_report()
         if words[:1] == ["failed"]:
             self.release()
@@ -309,7 +309,7 @@ class _OutputFile:
         self._tail = b""
 
     def has(self, text: bytes) -> bool:
-        """Whether the text has become complete since the last call. Its beginning may have been written before."""
+        """Whether the text was written since the last call. The text also counts if only its beginning was there at the last call."""
         with self._path.open("rb") as file:
             file.seek(self._position)
             new = file.read()

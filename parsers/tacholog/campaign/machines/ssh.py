@@ -238,7 +238,7 @@ class Connection:
                 select.select([], [self._stdin], [])
                 text = text[os.write(self._stdin.fileno(), text) :]
 
-    # The methods below run in the other threads.
+    # The methods below run in the threads that this object has started.
 
     def _send_beats_and_check_timeouts(self) -> None:
         while not self._has_ended.wait(min(max(0.0, self._beats_at - time.monotonic()), 1.0)):

@@ -140,7 +140,7 @@ def device_in_table(table: str, address: str) -> str | None:
 
 
 def _may_be_reference(address: str) -> bool:
-    """An address that is valid only on one machine or link cannot be the clock reference of another host."""
+    """Return whether the address may belong to a clock reference. It may not if it is valid only on one machine or link."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:

@@ -77,7 +77,7 @@ def expected_gap_words(expected: ExpectedGaps) -> list[str]:
 
 
 def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iterator[str]:
-    """Yield a line for each certain gap: neither a log nor the campaign file will state this condition.
+    """Yield a line for each condition that certainly neither a log nor the campaign file will state.
 
     The line also tells the user what to add to the campaign file.
 

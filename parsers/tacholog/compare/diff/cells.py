@@ -253,7 +253,7 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
 
 
 def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
-    """Return a flag for each number, true if all its sizes are within one range. If the policy names no sizes, all flags are true."""
+    """Return whether the payload size of each number is within a range of the policy; always true if the policy names no sizes."""
     low, high = (results[name].to_numpy(np.float64, na_value=np.nan) for name in ("payload_bytes", "payload_bytes_high"))
     high = np.where(np.isnan(high), low, high)
     ranges = size_ranges(policy.sizes, "--size")

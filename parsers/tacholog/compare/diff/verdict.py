@@ -358,7 +358,9 @@ def out_of_turn(rows: RowArrays) -> Flags:
 
 
 def say_whether_sides_differ(rows: RowArrays, host: Interval | None, rate: float) -> RowArrays:
-    """Set the verdicts of the rows of `out_of_turn`, if it can be shown that their measurements differ or do not differ. Other rows are unchanged.
+    """Return the rows with verdicts for the rows of `out_of_turn`: whether the measurements of both sides differ.
+
+    A row is unchanged if neither a difference nor its absence can be shown. All other rows are unchanged too.
 
     These verdicts never state that a release is better or worse, because anything else that changed between the sides may be the cause, such as the
     machine or the day. The rank sum test decides whether the change is larger than the threshold. It compares the runs, or the sessions if each side
@@ -366,7 +368,8 @@ def say_whether_sides_differ(rows: RowArrays, host: Interval | None, rate: float
 
     Args:
         rows: the results.
-        host: the range of relative changes that a change of the host explains, positive is worse; an end without a limit is ``None``.
+        host: the lowest and the highest relative change that a change of the host explains. A positive change is worse. An end without a limit is
+            ``None``.
         rate: the false discovery rate.
     """
     wanted = out_of_turn(rows)
@@ -385,7 +388,7 @@ def say_whether_sides_differ(rows: RowArrays, host: Interval | None, rate: float
 
 
 def _limits(rows: RowArrays, host: Interval | None) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest shift that does not count, for each row."""
+    """Return two limits for each row. A shift between them is no difference, because it is small or because a change of the host explains it."""
     least = rows.limits.sides
     if host is None:
         return -least, least

@@ -274,10 +274,10 @@ Base = Callable[[str], Dataset]  # returns the runs of a release, or of a folder
 
 
 class _Baseline(NamedTuple):
-    """What relative requirements are compared with.
+    """The older releases with which relative requirements are compared.
 
-    ``base`` returns the runs of a release or folder. If ``than`` is set, it replaces the release that each requirement names. ``host`` returns the
-    result of the controls, by the name of the release.
+    ``base`` returns the runs of a release or folder. ``than`` is a release or folder for all requirements; if it is ``None``, each requirement names
+    a release. ``host`` returns the result of the controls, by the name of the release.
     """
 
     base: Base

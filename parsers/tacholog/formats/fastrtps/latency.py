@@ -160,7 +160,7 @@ class QuotedFile(LogTable):
         return squeezed.startswith(('"', ","))
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Yield the records of the line of values. The closing quote shows that the line is complete."""
+        """Yield the records of a line of values. A line without its closing quote is broken, because it may be cut off."""
         if self._read:
             yield Finding(line, Broken("a second line of values below one heading"))
             return

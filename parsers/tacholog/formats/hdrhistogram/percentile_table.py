@@ -11,8 +11,9 @@ The first and the last lines of a table of 100000 values::
     #[Max     =      403.000, Total count    =       100000]
     #[Buckets =            7, SubBuckets     =         2048]
 
-The level of a row follows from the level of the row before it. A fixed number of equal steps (``ticks``) halves the distance to 100 %. In the Python
-port, each step is the same share of the remaining distance. After the first row that counts all samples, the last row has the level 1.
+The level of a row can be computed from the level of the row before. A fixed number of rows (``ticks``) is at equal steps in the first half of the
+distance to 100 %, the same number in the first half of the remaining distance, and so on. In the Python port, each step is the same share of the
+remaining distance. After the first row that counts all samples, the last row has the level 1.
 Source: HdrHistogram, AbstractHistogram.outputPercentileDistribution and PercentileIterator; hdr_percentiles_print of the C port.
 """
 

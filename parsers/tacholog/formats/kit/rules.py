@@ -316,7 +316,7 @@ class LineRule:
         return RecordColumns(self.valid(cells), sizes, counts, tuple(column for column in columns if column))
 
     def valid(self, cells: Cells, before: Cells | None = None) -> NDArray[np.bool_]:
-        """Return whether each line is valid: by itself, and after the previous line. ``before`` is the line before the first of these lines."""
+        """Return whether each line is valid, alone and in the order of the lines. ``before`` is the line before the first of these lines."""
         import numpy as np
 
         valid = np.ones(len(next(iter(cells.values()))), dtype=np.bool_)

@@ -18,7 +18,7 @@ _NUMBER = re.compile(rb"[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?(?P<unit>[A-Za-z%/\xc2\
 _DIGITS = re.compile(rb"[0-9][0-9.]*")
 _DIGIT = re.compile(rb"[0-9]")
 _ROLE = re.compile(rb"\b[ps]ub\b")  # Roles are not changed: "pub" and "sub" differ by one byte, so nobody could recognise the change.
-# Words that may be missing at the end of a complete line: the last word of a row of iperf3, or of a line of eCAL with a layer.
+# Words that may be missing at the end of a complete line: in iperf3, the last word of a row, such as "(sender)"; in eCAL, "ZERO-COPY".
 _REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
 CONTROL = [bytes([code]) for code in (*range(10), 11, 12, 13, *range(14, 32), 127)]
 CONTROL += [text.encode() for text in ("\x85", "\x9b", "\u200b", "\u2028", "\u202e", "\ufeff")]

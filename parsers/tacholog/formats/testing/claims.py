@@ -179,7 +179,7 @@ def _are_alike(text: str, other: str) -> bool:
 
 
 def _distance(event: Event, claim: Claim, true: frozenset[Claim], change: str, allow: Allowances) -> float:
-    """Return the distance of the record in an event from the true records; infinite if no `Distance` covers it."""
+    """Return the `Distance` of the record in an event from the true records; infinity if the record differs more than each `Distance` allows."""
     if claim in true or any(says_part_of(claim, true_claim, change, allow) for true_claim in true):
         return Distance.NONE
     if not _has_known_conditions(claim, true, allow):

@@ -85,7 +85,7 @@ class _Sides:
         self.unsized = {verdict: {_without_size(key) for key in keys} for verdict, keys in there.items()}
 
     def reason(self, row: ComparisonRow) -> str:
-        """Return why a row does not compare, in words that fit after a count, such as "36 with a size that only 0.2.0 has"."""
+        """Return why a row is not compared, in words that fit after a count, such as "36 with a size that only 0.2.0 has"."""
         if row.verdict == "not_comparable":
             return _condition_words(row.differences) or REASONS.get(next(iter(row.reasons), ""), _OTHER)
         if row.differences:

@@ -1,4 +1,8 @@
-"""The rows of a comparison in words: numbers, evidence, or the reason why there is no verdict; also for loss; and the meaning of the verdicts."""
+"""Words for comparisons.
+
+The words state the numbers and the evidence of a row, or the reason why it has no verdict. The module also has the words for the loss of messages and
+the meaning of the verdicts.
+"""
 
 from __future__ import annotations
 
@@ -289,7 +293,10 @@ def _higher_or_lower(value: float) -> str:
 
 
 def _of_medians(row: ComparisonRow) -> str:
-    """Return the ratio of the shown medians if it clearly differs from the estimate, because readers divide the shown medians."""
+    """Return words about the ratio of the shown medians; empty if this ratio is close to the estimate.
+
+    The words are needed, because readers divide the shown medians and would otherwise doubt the estimate.
+    """
     old, new = (side.median if side else None for side in (row.old, row.new))
     if not is_estimate(row) or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
         return ""

@@ -122,7 +122,7 @@ def definitions_table() -> Html:
 
 
 def shared_conditions(view: View) -> Html:
-    """Return the conditions of a view. If the values of a condition differ, all are listed; the labels of the series say which series has which."""
+    """Return the conditions of a view. All values of a condition are listed if they differ. The label of a series then states its value."""
     all_conditions = conditions_among(view.summaries())
     pairs: list[tuple[str, object]] = []
     for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):

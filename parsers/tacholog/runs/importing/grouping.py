@@ -374,7 +374,7 @@ def repetition_folder(number: int) -> str:
 
 
 def _part(name: str, value: str) -> str:
-    # Sessions and options are private, and the name of the folder becomes an address on a site.
+    # Sessions and options are private. The folder's name only has a hash of their values, because the name becomes an address on a site.
     if name == "session" or name.startswith(OPTION):
         return f"{name.partition('.')[0]}-{short_hash(f'{name}={value}')}"
     # Without the name of the field, a number could be mistaken for the number of a repetition.

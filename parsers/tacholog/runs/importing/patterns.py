@@ -92,7 +92,7 @@ class Disagreement(NamedTuple):
 
 
 class _Expression(NamedTuple):
-    """``fields`` has the field of each group, in the order of the groups."""
+    """A regular expression. ``fields`` states which field of the pattern each group of the expression matches."""
 
     regex: re.Pattern[str]
     fields: tuple[PatternField, ...]

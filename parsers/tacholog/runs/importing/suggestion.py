@@ -397,7 +397,7 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
     """Return the part of the pattern for each column."""
     repetition = _repetition(drafts)
     days = {(depth, index): len(texts) for depth, draft in enumerate(drafts) for index, (kind, texts) in enumerate(draft.parts) if kind == "day"}
-    # The day with the most values is the day of a run; another day may be the day of the whole experiment.
+    # Paths may contain several days. The day with the most values is the day of a run, because the day of a whole experiment has fewer values.
     start = max(days, key=days.__getitem__, default=None)
     numbers = [(draft, index) for draft in drafts for index, (kind, _) in enumerate(draft.parts) if kind == "number"]
     is_size_varying = any(_number_name(draft, index, is_repetition=False) == "payload_bytes" for draft, index in numbers)

@@ -232,7 +232,7 @@ def _is_missing(value: object) -> bool:
 
 
 class _PageNumber(NamedTuple):
-    """``exact`` is the value of the cell if the cell contains only this number."""
+    """A number on a page, with a link to its line in a log. ``exact`` is the value of its table cell if the cell contains only this number."""
 
     id: str
     text: str
