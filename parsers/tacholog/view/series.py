@@ -89,7 +89,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def run_count(self) -> int:
-        """The number of runs with this number."""
+        """The count of the runs that state a result of this cell."""
         return len({result.run.run for result in self.results})
 
 
