@@ -49,7 +49,7 @@ Settings in_effect(std::span<const Setting> declared, const Settings& given = {}
 /// The error names the setting and the allowed values.
 Result<void> check_value(const Setting& setting, std::string_view value);
 
-/// For Setting::check: a whole number within these limits.
+/// Checks that the value is a whole number from `least` to `most`. A setting can use this function as its `check`.
 template <std::uint64_t least, std::uint64_t most>
 Result<void> whole_number(std::string_view value) {
     std::uint64_t number = 0;

@@ -148,7 +148,7 @@ TEST(Mock, AClosedLoopNotesThatMessagesDelayedByAStallAreNotMeasured) {
 
     if (number(log, "latency", "samples") < 5000) GTEST_SKIP() << "overloaded host: too few round trips for a tail";
     EXPECT_NE(log.find("coordinated omission: 64 bytes: "), std::string::npos) << log;
-    // The stall takes a tenth of the time, but it is only one of thousands of round trips.
+    // The stall takes a tenth of the time, but it delays only one of thousands of round trips.
     EXPECT_GE(number(log, "latency", "max_ns"), 90'000'000U) << log;
 }
 

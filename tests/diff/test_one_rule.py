@@ -52,7 +52,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
 
 
 def together(old: Dataset, new: Dataset) -> View:
-    """The old side has the transport ``first``, the new side has the transport ``second``."""
+    """Return a view of both sides. The old side has the transport ``first``, the new side has the transport ``second``."""
     results = pd.concat([side.results.assign(transport=name) for side, name in ((old, "first"), (new, "second"))], ignore_index=True)
     view = view_of(Dataset(pd.concat([old.runs, new.runs], ignore_index=True), old.logs, old.problems, results, old.histograms, hosts=old.hosts))
     assert len(view.series()) == 2

@@ -18,7 +18,7 @@ LEFT_OUT = re.compile(r"^-- (?P<name>[\w-]+) is left out: (?P<remedy>.+)$", re.M
 
 
 def configure(folder: Path, *options: str, fails: bool = False) -> str:
-    """Configure the core in ``folder``/build without any library."""
+    """Configure the core in ``folder``/build without any library, and return the output of CMake."""
     (folder / "empty").mkdir()
     hidden = [f"-DCMAKE_FIND_ROOT_PATH_MODE_{kind}=ONLY" for kind in ("LIBRARY", "INCLUDE", "PACKAGE")]
     root = f"-DCMAKE_FIND_ROOT_PATH={folder / 'empty'}"

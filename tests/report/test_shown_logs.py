@@ -8,7 +8,7 @@ from tacholog.privacy.logs import LogFolder, line_classes_file
 
 
 def build(folder: Path, runs: dict[str, list[str]]) -> None:
-    """Write redacted logs like a build: some logs for each run."""
+    """Write redacted logs for each run, as a build of a site writes them."""
     shown = LogFolder(folder)
     for run, logs in runs.items():
         of_run = shown.of_run(run)

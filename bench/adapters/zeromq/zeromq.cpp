@@ -278,7 +278,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_tcp(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-/// The guarantees depend on the sockets in use.
+/// Changes the promised guarantees to those of the sockets in use.
 void adjust(Transport& promised, const Settings& given) {
     const std::string sockets = value_of(given, "sockets");
     if (sockets != "pub-sub") promised.reliability = Reliability::reliable;

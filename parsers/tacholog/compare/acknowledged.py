@@ -89,7 +89,7 @@ class KnownRegression(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return bool(numbers) and min(numbers) >= end
 
     def has_grown(self, row: ComparisonRow | Loss) -> bool:
-        """Whether the change of the row is larger than this entry acknowledges."""
+        """Whether the change of the row is larger than the largest change that this entry acknowledges."""
         if isinstance(row, Loss):
             return self.at_most_points is not None and (row.change or 0.0) * 100 > self.at_most_points
         return self.at_most_percent is not None and row.ratio is not None and worse_by(row.ratio, row.better) * 100 > self.at_most_percent

@@ -89,7 +89,7 @@ class KnownNames:
         return self._screening[1]
 
     def state(self) -> list[object]:
-        """Return all names. They become a part of the cache key of redacted texts, because these texts depend on them."""
+        """Return all names. The names become a part of the cache key of redacted texts, because redacted texts depend on the names."""
         own_names = {pseudonym: sorted(names) for pseudonym, names in self.own_names.items()}
         return [self.hosts, sorted(self._stated_hosts), own_names, sorted(self.users), sorted(self._keep)]
 

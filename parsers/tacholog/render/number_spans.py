@@ -38,7 +38,7 @@ def number_anchor(result: ResultRow) -> str | None:
 
 
 def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, ResultRow]]:
-    """Return, for each line, its numbers by anchor."""
+    """Return the numbers of each line. The keys are the line and the anchor of the number."""
     lines: dict[int, dict[str, ResultRow]] = {}
     for result in results:
         anchor = number_anchor(result)

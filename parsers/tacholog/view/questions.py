@@ -441,7 +441,7 @@ def _took_turns(first: AnswerCell, second: AnswerCell) -> bool | None:
 
 
 def _logarithms(cell: AnswerCell) -> Floats:
-    """Return an array of shape (1, runs)."""
+    """Return the logarithms of the values of all runs, shape (1, runs)."""
     logarithms: Floats = np.log(np.array([[result.value for result in cell.results]], float))
     return logarithms
 

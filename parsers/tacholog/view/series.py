@@ -89,7 +89,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def run_count(self) -> int:
-        """The number of runs with this number."""
+        """The count of the runs that state a result of this cell."""
         return len({result.run.run for result in self.results})
 
 
@@ -218,7 +218,7 @@ class Series(msgspec.Struct, frozen=True):
         return self.measured.statistics
 
     def absent(self, metric: str, statistic: str, size_bytes: int | None) -> str:
-        """Return why a size has no such number, in the same words for every table.
+        """Return why a size has no number for the metric and statistic, in the same words for every table.
 
         The reasons are: no run has the size; the runs without the number had too few samples for it; or the number is not stated.
         """

@@ -214,7 +214,7 @@ def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
 
 
 def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[ImportedLog]], str]:
-    """Return the runs in order, and the name of the order. Without all start times, the runs are not sorted."""
+    """Return the runs in order, and the name of the order. The runs are not sorted if any start time is missing."""
     starts = [min(filter(None, (_moment(_start_of(log)) for log in part)), default=None) for part in parts]
     if len(parts) < 2 or not all(starts):  # noqa: PLR2004 - one run has no order
         return parts, "name"

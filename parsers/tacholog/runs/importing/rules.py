@@ -111,7 +111,7 @@ class Rules(NamedTuple):
         return any(fnmatch.fnmatchcase(path if "/" in word else name, word) for word in self.ignore)
 
     def matches(self, path: str) -> bool:
-        """Whether a pattern fits the path of a file that is not ignored."""
+        """Whether the file is not ignored and a pattern fits its path."""
         return not self.is_ignored(path) and any(isinstance(rule.pattern.match(path), dict) for rule in self.rules)
 
     def of_log(self, path: str) -> LogFields | str | None:
