@@ -2,7 +2,8 @@
 
 The text of a test with one stream can have hundreds of thousands of interval rows. Figures of JSON have the same names as figures of text, but
 their number of decimals is not stored. Figures of JSON are printed with all digits or with six digits. If they have six digits, ``rate_step`` and
-similar names contain the unit of the last digit. ``Sat, 21 Nov 2026 01:53:10 GMT`` in JSON and after ``Time:`` is in UTC. With ``--timestamps``, each line begins with a time: see `Line.time`.
+similar names contain the unit of the last digit. ``Sat, 21 Nov 2026 01:53:10 GMT`` in JSON and after ``Time:`` is in UTC. With ``--timestamps``, each
+line begins with a time: see `Line.time`.
 Source: the reports of iperf3 3.12, and logs of 3.0 to 3.12.
 """
 
