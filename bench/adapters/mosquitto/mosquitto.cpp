@@ -107,8 +107,8 @@ public:
         return finish("subscribe to " + name, subscribed_);
     }
 
-    /// Requests a subscription. The broker answers in order, so its answer also shows that it has handled everything
-    /// that this side sent earlier.
+    /// Requests a subscription. The broker answers in order, so the answer also shows that everything that this side sent
+    /// earlier has been handled.
     Result<void> ask_for(const std::string& name) {
         subscribed_ = false;
         if (const int code = ::mosquitto_subscribe(client_, nullptr, name.c_str(), qos_); code != 0)
@@ -210,8 +210,8 @@ public:
         return {};
     }
 
-    /// Requests another subscription, and waits for the answer. The broker answers in order, so it has then handled all
-    /// messages. MQTT has no request that asks for this directly.
+    /// Waits until the broker has handled all messages. MQTT has no request for this, so another subscription is
+    /// requested. The broker answers in order, so the answer to this request comes last.
     Result<Done> settle(Patience patience) override {
         if (!settling_) {
             if (auto asked = client_.ask_for(names_.left); !asked) return asked.error();
