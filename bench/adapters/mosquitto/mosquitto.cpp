@@ -107,8 +107,8 @@ public:
         return finish("subscribe to " + name, subscribed_);
     }
 
-    /// Requests a subscription. The broker answers in order, so the answer also shows that everything that this side sent
-    /// earlier has been handled.
+    /// Requests a subscription. The broker answers in order, so the answer also shows that everything that this side
+    /// sent earlier has been handled.
     Result<void> ask_for(const std::string& name) {
         subscribed_ = false;
         if (const int code = ::mosquitto_subscribe(client_, nullptr, name.c_str(), qos_); code != 0)
