@@ -96,8 +96,8 @@ inline Result<BrokerAddress> broker_of(const Topic& topic) {
     return BrokerAddress{host_of(endpoint->address), endpoint->address.port()};
 }
 
-/// Messages are published under the name of the channel, or with keyed data under one name for each instance. The
-/// subscriber subscribes to all of them.
+/// The names at the broker. Messages are published under the name of the channel. If the data is keyed, each instance
+/// has its own name instead, and the subscriber subscribes to the names of all instances.
 struct BrokerNames {
     /// `between` separates the parts of a name, and `any` is the wildcard for the last part.
     BrokerNames(const Topic& topic, const std::string& between, const std::string& any)

@@ -70,7 +70,10 @@ def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]
 
 
 def _others_write(state: os.stat_result) -> bool:
-    """If the file has an access control list, the group bits are the upper limit of the rights that this list grants."""
+    """Whether other users may write to a file or folder, according to the bits of its mode.
+
+    If the file has an access control list, the group bits are the upper limit of the rights that this list grants.
+    """
     return bool(state.st_mode & stat.S_IWOTH or (state.st_mode & stat.S_IWGRP and not _is_our_own_group(state.st_gid)))
 
 

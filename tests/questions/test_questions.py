@@ -368,7 +368,7 @@ def test_question_with_two_subjects_is_refused(tmp_path: Path) -> None:
     result = run_tacholog_text("table", made("plugins", tmp_path), "--subject", "label.plugin", "--subject", "label.security")
 
     assert result.returncode == 2
-    assert "a question has one subject, and these are 2 (label.plugin, label.security): divide by the others with --by" in result.stderr
+    assert "a question has one subject, but 2 are given (label.plugin, label.security): give the other fields with --by" in result.stderr
 
 
 def test_json_output_has_each_number_with_its_log_line(tmp_path: Path) -> None:

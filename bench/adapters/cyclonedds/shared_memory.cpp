@@ -34,7 +34,8 @@ constexpr std::array settings{
             .check = whole_number<1, 100>},
 };
 
-/// The header before the bytes of each message. The sample has the size of the topic's largest message.
+/// The header before the bytes of each message. It states the length of the message, because each sample has the size
+/// of the topic's largest message.
 struct Head {
     std::uint64_t instance;  ///< the key of a sample; used only for keyed topics
     std::uint64_t length;

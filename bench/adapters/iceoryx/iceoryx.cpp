@@ -31,8 +31,8 @@
 namespace tacholog::transports {
 namespace {
 
-/// If the setting listed the allowed words as its values instead, the tests over all transports would also use `wait`,
-/// and would never end.
+/// Checks that the value is an allowed word. The setting does not list the words as its values, because the tests over
+/// all transports use each listed word. With `wait`, these tests would never end.
 Result<void> queue_full_word(std::string_view value) {
     if (value == "discard" || value == "wait") return {};
     return Error{"neither discard nor wait"};

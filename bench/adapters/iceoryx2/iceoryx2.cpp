@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::string_view library_version = TACHOLOG_ICEORYX2_VERSION;  // exactly the version in Cargo.toml
 
-/// If the setting listed the allowed words as its values instead, the tests over all transports would run once for each
-/// word.
+/// Checks that the value is an allowed word. The setting does not list the words as its values, because the tests over
+/// all transports would then run once for each word.
 Result<void> queue_full_word(std::string_view value) {
     return value == "discard" || value == "wait" ? Result<void>{} : Error{"neither discard nor wait"};
 }

@@ -105,8 +105,8 @@ private:
     lcm_t* lcm_ = nullptr;
 };
 
-/// Subscribers announce here that they leave. It is not the group of the messages, because a publisher would then
-/// receive all of its own messages.
+/// Returns the group in which subscribers announce that they leave. The messages have a different group, because a
+/// publisher would otherwise receive all of its own messages.
 Group farewells_of(const Topic& topic) {
     return group_of(topic.channel + "-left");
 }

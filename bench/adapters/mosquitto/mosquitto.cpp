@@ -107,7 +107,8 @@ public:
         return finish("subscribe to " + name, subscribed_);
     }
 
-    /// Requests a subscription. Before the broker confirms it, it handles everything that this side sent earlier.
+    /// Requests a subscription. The broker answers in order, so the answer also shows that everything that this side
+    /// sent earlier has been handled.
     Result<void> ask_for(const std::string& name) {
         subscribed_ = false;
         if (const int code = ::mosquitto_subscribe(client_, nullptr, name.c_str(), qos_); code != 0)
@@ -201,7 +202,7 @@ public:
         if (client_.publish(names_.each.front(), {})) client_.leave();
     }
 
-    /// Also subscribes to the messages of subscribers that leave.
+    /// Connects to the broker, and subscribes to the name under which subscribers announce that they leave.
     Result<void> join(const Topic& topic) {
         if (auto done = client_.connect(topic, names_.each.front()); !done) return done;
         if (auto done = client_.subscribe(names_.left); !done) return done;
@@ -209,8 +210,8 @@ public:
         return {};
     }
 
-    /// MQTT has no request for this, but the broker answers in order. So this side requests another subscription, whose
-    /// answer comes last.
+    /// Waits until the broker has handled all messages. MQTT has no request for this, so another subscription is
+    /// requested. The broker answers in order, so the answer to this request comes last.
     Result<Done> settle(Patience patience) override {
         if (!settling_) {
             if (auto asked = client_.ask_for(names_.left); !asked) return asked.error();

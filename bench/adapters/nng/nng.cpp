@@ -262,7 +262,8 @@ Result<std::unique_ptr<Subscriber>> subscribe_tcp(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(*subscriber)};
 }
 
-/// The guarantees depend on the sockets in use.
+/// Changes the promised guarantees if the settings choose PUSH/PULL sockets, which are reliable, but do not reach
+/// several subscribers.
 void adjust(Transport& promised, const Settings& given) {
     if (!is_push_pull(given)) return;
     promised.reliability = Reliability::reliable;

@@ -167,7 +167,8 @@ public:
     Facts facts() const override { return library_facts(); }
 
 private:
-    /// If the broker disconnects a subscriber, it reconnects immediately. After this time, it counts as gone.
+    /// How long a subscriber may be missing before it counts as gone. A subscriber that was only disconnected by the
+    /// broker reconnects immediately.
     static constexpr Nanoseconds longest_absence_ns = nanoseconds_per_second;
 
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {

@@ -37,9 +37,9 @@ private:
     void* context_;
 };
 
-/// All ends in this process share the context: both ends of inproc need the same one. It exists as long as an end uses
-/// it. It is created as late as possible, so that the threads of the library run on the CPUs that this side is pinned
-/// to.
+/// Returns the context that all sockets in this process share, because inproc only connects sockets of one context. The
+/// context exists as long as a socket uses it. The context is created as late as possible, so that the threads of the
+/// library run on the CPUs that this side is pinned to.
 inline std::shared_ptr<Context> context_for(const Topic& topic) {
     static std::mutex mutex;
     static std::weak_ptr<Context> shared;

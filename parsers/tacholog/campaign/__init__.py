@@ -1,9 +1,9 @@
 """Campaigns: read the campaign file, plan the runs, do them, and keep all logs.
 
 A campaign file (``bench/campaigns/*.toml``, `tacholog.campaign.campaign_file`) has blocks of runs. Each combination of the lists under a block's
-``vary`` is one variant. A placeholder such as ``{transport}`` in the block's command, conditions, labels or name is replaced by the value of that
-name: from ``vary``, from ``options``, ``{cpu_pub}`` and ``{cpu_sub}``, or ``{b.address}`` of a host. A command is a list of arguments, and no shell
-interprets it.
+``vary`` is one variant. The block's command, conditions, labels and name may contain placeholders. For example, ``{transport}`` is replaced by the
+value of ``transport`` in ``vary`` or ``options``. The placeholders ``{cpu_pub}`` and ``{cpu_sub}`` are replaced by CPUs, and ``{b.address}`` is
+replaced by the address of host ``b``. A command is a list of arguments, and no shell interprets it.
 
 A block has a ``command``, whose output is the log of the run, or several ``processes``, each with its own log. The processes are started in order:
 each starts when the previous process is ready (`tacholog.campaign.execution`). The resources that they used are in the ``resources.log`` of the run.

@@ -66,9 +66,9 @@ class Preview(NamedTuple):
         variants: the variants, sorted by name.
         programs: each measured program on each host.
         gaps: the conditions that comparisons of the results will need, and that nothing will state.
-        left_out: the names that variants need, but that the program of ``only_if_listed`` does not list; see `names_left_out`.
-        lists: the command of ``only_if_listed``. ``None`` if the preview has run it, or if there is none. Otherwise it is run when the campaign
-            starts.
+        left_out: the result of `names_left_out`: the names that variants need, but that the program of ``only_if_listed`` does not list.
+        lists: the command of ``only_if_listed`` if the command is not run before the campaign starts. ``None`` if the preview has run the command,
+            or if the campaign has no ``only_if_listed``.
         unused: options that no command contains.
     """
 

@@ -74,7 +74,7 @@ def table(
     from tacholog.view.questions import answer
 
     if len(subjects) > 1:
-        raise UnreadableInput(f"a question has one subject, and these are {len(subjects)} ({', '.join(subjects)}): divide by the others with --by")
+        raise UnreadableInput(f"a question has one subject, but {len(subjects)} are given ({', '.join(subjects)}): give the other fields with --by")
     subject = subjects[0] if subjects else None
     if subject is None and (over or by):
         raise UnreadableInput("--over and --by also need --subject, the field that is compared")

@@ -136,8 +136,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
         # If a document has a column for each operating system, the columns may come from different machines.
         "operating_system": Condition("operating_system", _SERIES),
-        # A campaign measures its transports in turns within the same hour. Two campaigns may differ more than two transports. If they were ranked
-        # together, the transport with more runs in the faster campaign would win.
+        # A campaign measures its transports in turns within the same hour. The difference between two campaigns may be larger than the difference
+        # between two transports. If two campaigns were ranked together, the transport with more runs in the faster campaign would win.
         "campaign": Condition("campaign", _RANKING),
         # A rate of batched messages cannot be compared with a rate of single messages. The two rates are also measured at different sizes.
         "batched": Condition("batched", _RANKING),
@@ -237,9 +237,10 @@ def _differences(field: str, old: Conditions, new: Conditions, comparison: Compa
 
 
 def _shared_settings_that_differ(old: Conditions, new: Conditions) -> Iterator[Difference]:
-    """Leave out settings that only one side has, because other transports and older versions may lack them.
+    """Yield a difference for each setting that both sides have, but with different values.
 
-    `compare.profiles` names the settings that are left out.
+    Settings that only one side has are left out, because other transports and older versions may lack them. `compare.profiles` names the settings
+    that are left out.
     """
     olds, news = (settings_of(side[SETTINGS]) for side in (old, new))
     for name in sorted(olds.keys() & news.keys()):
@@ -261,7 +262,10 @@ def _is_needed(field: str, conditions: Conditions, comparison: ComparisonKind) -
 
 
 def _differ(field: str, old: object, new: object, comparison: ComparisonKind) -> bool:
-    """If only one side of a diff states a condition, the condition differs only if it is part of the name of a row."""
+    """Whether the values of a condition differ.
+
+    If only one side of a diff states the condition, the values differ only if the condition is part of the name of a row.
+    """
     if field in NETWORK:
         return (old or None) != (new or None)
     # Logs of older versions state no placement.

@@ -255,10 +255,10 @@ def _durations_of_sides(rows: dict[str, FigureRow]) -> list[FigureRow]:
 
 
 def _difference_of_times(rows: dict[str, FigureRow]) -> float:
-    """Return the largest possible difference between the times of the two sides, divided by the time.
+    """Return the largest possible difference between the times that the two sides measured, as a share of the shorter time.
 
-    If the block does not state the times, two clock ticks are divided by the planned time, because the time of each side may be wrong by one tick. 0
-    is returned if the planned time is not stated either.
+    If the block does not state these times, the result is two clock ticks divided by the planned time, because each side may be wrong by one tick.
+    0 is returned if the planned time is not stated either.
     """
     values = [row.value for row in _durations_of_sides(rows)]
     if values:
@@ -270,7 +270,7 @@ def _difference_of_times(rows: dict[str, FigureRow]) -> float:
 def _counts_agree(rows: dict[str, FigureRow]) -> bool:
     """Whether the number of messages equals the rate multiplied by the time, within rounding.
 
-    The two sides measure different times. The number may be between the results for these two times.
+    The client and the server measure different times, so the number may also be between the products for these times.
     """
     samples, rate = _samples(rows), rows.get("msg_rate")
     times = _durations_of_sides(rows)
@@ -453,7 +453,7 @@ def in_order(rows: Sequence[FigureRow]) -> bool:
 
 
 def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
-    """Whether both sides report the same kinds of figures, and the processor times of each side add up to their sum."""
+    """Whether both sides report the same kinds of figures, and the processor times of each side add up to ``cpus_used``."""
     sides = {side: {name.removeprefix(f"{side}_") for name in rows if name.startswith(f"{side}_") and name in FIGURES} for side in _SIDES}
     for side, other in (("send", "recv"), ("loc", "rem")):
         if _never_zero_names(sides[side]) != _never_zero_names(sides[other]):
@@ -482,7 +482,10 @@ def precision(rows: Sequence[FigureRow]) -> int:
 
 
 def resolution(row: FigureRow, digits: int) -> float | None:
-    """Return the unit of the last rounded digit, in the unit of the metric; ``None`` for an exact number. The tool removes trailing zeros."""
+    """Return the unit of the last rounded digit, in the unit of the metric; ``None`` for an exact number.
+
+    The log may lack this digit, because the tool removes trailing zeros.
+    """
     number = row.number or Decimal(0)
     if row.exact is not None or (row.quantity in {"count", "size"} and row.factor == 1):
         return None

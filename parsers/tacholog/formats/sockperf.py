@@ -113,7 +113,7 @@ _HEAD = LineStart(r"(?:sockperf: (?:==|\[|Summary: |Total |ERROR)|sockperf\[CLIE
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log has the tool's prefix with one of its lines, or the parameters of a full log."""
+    """Return whether the log has a known line of sockperf with its prefix, or the line with the parameters of a full log."""
     return Detected(_HEAD.is_in(head), wants="lines that begin with 'sockperf: ', or 'test was performed using the following parameters'")
 
 
@@ -267,7 +267,7 @@ class ResultReader:
         return findings
 
     def close(self) -> list[Finding]:
-        """Leave the open block. Its lines so far are broken."""
+        """End the open block, and return its lines as broken. Nothing is returned if no block is open."""
         findings = [finding_on(self._lines, Broken("the rest of this result is missing"))] if self._lines else []
         self._reset()
         return findings
@@ -295,7 +295,7 @@ _STATISTICS: Mapping[str, Step] = {
     "percentile": _step("---> percentile", rf" {{1,2}}(?P<percent>[0-9][0-9]\.[0-9]{{2,3}}) = +(?P<us>{_US})", "percentile", "min"),
     "min": _step("---> (?:<MIN>|MIN) observation", rf" = +(?P<us>{_US})"),
 }
-# Up to 2.7, percentiles have two decimals.
+# The percentiles that the tool prints. Versions before 2.8 print different percentiles, and with two decimals.
 _PERCENTILES = ("99.999", "99.990", "99.900", "99.000", "90.000", "75.000", "50.000", "25.000")
 _PERCENTILES_BEFORE_2_8 = ("99.99", "99.90", "99.50", "99.00", "95.00", "90.00", "75.00", "50.00", "25.00")
 _DEVIATIONS = {"std": "std", "mean_ad": "mean-ad", "median_ad": "median-ad", "siqr": "siqr", "std_error": "std-error"}
@@ -375,7 +375,7 @@ def _read_throughput(rows: BlockRows, context: TestParameters) -> Record | Broke
     middle, spread = int(note.get("size") or note["middle"]), int(note.get("range", "0"))
     sent, per_second = int(total["sent"]), int(rate["rate"])
     decimals = len(band["bytes"].partition(".")[2])
-    # The unit is MiB, or a thousand MiB with --giga-size. 3.7 prints "GBps" with nine decimals for values in MiB.
+    # The unit is MiB, or a thousand MiB with --giga-size. Version 3.7 also prints "GBps" for values in MiB, but with nine decimals.
     unit = 1000 * _MIB if band["unit"] == "G" and decimals == len("000") else _MIB
     bits, resolution = float(band["bits"]) * unit, float(unit * 10**-decimals)
     if trouble := _contradictory_rates(float(band["bytes"]) * unit, bits, resolution, per_second * middle):
@@ -464,7 +464,7 @@ class Packets:
         return Finding(line, None)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Read rows, up to the first row that is not the next row of the table."""
+        """Read rows, and stop before the first row that does not continue the table."""
         import numpy as np
 
         if not self.is_open:
@@ -484,7 +484,10 @@ class Packets:
         return (packet == number) & (abs(latency_ns - expected_ns) <= 1)
 
     def close(self, line: Line | None = None) -> list[Finding]:
-        """End the open table. If it has all packets that the record counts, return the distribution. Otherwise the log is truncated."""
+        """End the open table, and return its distribution.
+
+        If the table lacks packets that the record counts, the fact that the log is truncated is returned instead.
+        """
         record, is_open = self._record, self.is_open
         self._record, self.is_open = None if is_open else record, False
         if not is_open or record is None:

@@ -46,7 +46,7 @@ class WaitingLines:
         self.reached = line.number
 
     def give_run(self, run: Lines) -> None:
-        """Note that the format gets many lines together. It may claim some of these lines later, like other lines."""
+        """Store many lines that the format gets together. The format may claim each of these lines later."""
         if self._claimed:
             self._hold_unclaimed_lines()
         self._run, self._claimed = run, bytearray(run.count)
@@ -81,9 +81,9 @@ class WaitingLines:
         return [number for number in range(lines.number, lines.number + lines.count) if self.claim(number)]
 
     def claim_places(self, lines: Lines, indices: NDArray[np.int64]) -> bool:
-        """Claim the lines with these indices. Return whether they could be claimed; otherwise no line is claimed.
+        """Claim the lines with these indices, and return true. If one of the lines cannot be claimed, claim no line, and return false.
 
-        The lines must be among the latest lines that the format got together, and none may have been claimed before.
+        The lines can be claimed if they are part of the latest `give_run`, and if none of them was claimed before.
         """
         import numpy as np
 

@@ -81,7 +81,7 @@ class TestResults:
         self._is_reverse = {0: False, 1: True}.get(reverse) if isinstance(reverse := members.get("reverse"), int) else None
 
     def printed_by(self, version: str) -> None:
-        """Store the version, as in ``start/version``."""
+        """Store the version of iperf3 that printed the document. ``version`` is the text of ``start/version``."""
         match = _VERSION.match(version)
         self._version = (int(match[1]), int(match[2])) if match else None
 
@@ -268,7 +268,7 @@ class _Timing(NamedTuple):
 
 
 def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], timing: _Timing) -> Cells | None:
-    """Return the figures of a result by the names of their groups in the rule.
+    """Return the figures of a result. Each figure is named after its group in the rule, for example ``transfer`` for the member ``bytes``.
 
     ``None`` is returned if a required figure is missing, or if the rate does not match bytes and time.
     """

@@ -1,8 +1,9 @@
 """The results of iperf3, from text and from JSON: their numbers, the checks of these numbers, and the known facts about the test.
 
-The text of a test with one stream can have hundreds of thousands of interval rows. Figures of JSON have the same names as figures of text, but no
-number of decimals, because they have all digits or six digits. If they have six digits, ``rate_step`` and similar names contain the unit of the last
-digit. ``Sat, 21 Nov 2026 01:53:10 GMT`` in JSON and after ``Time:`` is in UTC. With ``--timestamps``, each line begins with a time: see `Line.time`.
+The text of a test with one stream can have hundreds of thousands of interval rows. Figures of JSON have the same names as figures of text, but
+their number of decimals is not stored. Figures of JSON are printed with all digits or with six digits. If they have six digits, ``rate_step`` and
+similar names contain the unit of the last digit. ``Sat, 21 Nov 2026 01:53:10 GMT`` in JSON and after ``Time:`` is in UTC. With ``--timestamps``, each
+line begins with a time: see `Line.time`.
 Source: the reports of iperf3 3.12, and logs of 3.0 to 3.12.
 """
 
@@ -49,15 +50,13 @@ def _without_float_errors(value: Any, decimals: int = 3) -> Any:  # noqa: ANN401
 
 
 def _step(cells: Cells, name: str) -> Any:  # noqa: ANN401
-    """Return the unit of the last printed digit; ``None`` if the figure was not rounded.
-
-    In many rows that are read together, bytes and rates have three digits, so the value determines how many of the digits are decimals.
-    """
+    """Return the unit of the last printed digit; ``None`` if the figure was not rounded."""
     if name not in cells.decimals:
         return cells.get(f"{name}_step")
     value = cells[name]
     if name == "jitter" or isinstance(value, int | float):
         return 10.0 ** -cells.decimals[name]
+    # ``value`` has the figures of many rows. Bytes and rates have three digits, so each figure determines how many of its digits are decimals.
     return 0.01 + 0.09 * (value >= 10) + 0.9 * (value >= 100)  # noqa: PLR2004
 
 

@@ -353,7 +353,7 @@ def _series(row: re.Match[str]) -> str:
 
 
 def _possible_headers(row: re.Match[str]) -> set[str]:
-    """A header is named by its last column."""
+    """Return the headers that a row may belong to. Each header is named by its last column."""
     is_receiver = row["word"] == "receiver" or (row["role"] or "").startswith("RX")
     if row["jitter"]:
         return {"jitter"}
