@@ -29,7 +29,7 @@ def printed(
     line: int | None = None,
     cell: str | None = None,
 ) -> Number:
-    """Make a number that the tool rounded to ``resolution``. Both are in the unit of the metric.
+    """Make a number that the tool rounded to ``resolution``. ``value`` and ``resolution`` are in the unit of the metric.
 
     A printed 0 becomes "less than one ``resolution``", unless ``zero_is_exact``. A value below zero is impossible. ``line`` is the line of the
     number, if its record spans several lines. ``cell`` is its printed text; a `Cell` also has its position.
@@ -42,14 +42,14 @@ def printed(
 
 
 def counted(metric: str, count: int, *, line: int | None = None, cell: str | None = None) -> Number:
-    """Make a number from an exact count. A count below zero or of 2^63 and more is impossible. ``line`` and ``cell`` are as in `printed`."""
+    """Make a number from an exact count. A count below zero or of 2^63 and more is impossible. `printed` explains ``line`` and ``cell``."""
     if not 0 <= count < COUNT_LIMIT:
         return impossible(metric, line=line, cell=cell)
     return at_cell(Number(metric=metric, statistic="total", value=float(count), line=line), cell)
 
 
 def impossible(metric: str, statistic: str = "total", marks: tuple[str, ...] = (), *, line: int | None = None, cell: str | None = None) -> Number:
-    """Make the number for a printed value that cannot be true. It has no value; a mark says why. ``line`` and ``cell`` are as in `printed`."""
+    """Make the number for a printed value that cannot be true. It has no value; a mark says why. `printed` explains ``line`` and ``cell``."""
     return at_cell(Number(metric=metric, statistic=statistic, value=None, marks=(*marks, "impossible"), line=line), cell)
 
 
