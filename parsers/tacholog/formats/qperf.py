@@ -110,7 +110,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _FigureBlock:
-    """A test and the rows of this test that have been read so far. Other lines do not affect the block."""
+    """A test and the rows of this test that have been read so far. Rows with unknown names are not used for the result."""
 
     def __init__(self) -> None:
         self._header: Line | None = None

@@ -106,7 +106,7 @@ class Test(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """A case for which nothing was measured, with the reason. ``runs`` is the number of runs to which the reason applies."""
+    """A case that has no number, with the reason. ``runs`` states to how many runs the reason applies."""
 
     case: Case
     reason: str
