@@ -82,7 +82,7 @@ class PrefixedLine(Line):
 
 
 class Cell(str):
-    """A printed value, from ``start`` to ``end`` of a line. ``line`` is the number of the line, if the record spans several lines."""
+    """A printed value, from ``start`` to ``end`` on its line. ``line`` is the number of this line, if the record spans several lines."""
 
     __slots__ = ("end", "line", "start")
     start: int

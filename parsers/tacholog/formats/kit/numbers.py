@@ -42,14 +42,14 @@ def printed(
 
 
 def counted(metric: str, count: int, *, line: int | None = None, cell: str | None = None) -> Number:
-    """Make a number from an exact count. A count below zero or of 2^63 and more is impossible. `printed` explains ``line`` and ``cell``."""
+    """Make a number from an exact count. A negative count, or one of at least 2^63, is impossible. For ``line`` and ``cell``, see `printed`."""
     if not 0 <= count < COUNT_LIMIT:
         return impossible(metric, line=line, cell=cell)
     return at_cell(Number(metric=metric, statistic="total", value=float(count), line=line), cell)
 
 
 def impossible(metric: str, statistic: str = "total", marks: tuple[str, ...] = (), *, line: int | None = None, cell: str | None = None) -> Number:
-    """Make the number for a printed value that cannot be true. It has no value; a mark says why. `printed` explains ``line`` and ``cell``."""
+    """Make the number for a printed value that cannot be true. The number has no value; a mark says why. For ``line`` and ``cell``, see `printed`."""
     return at_cell(Number(metric=metric, statistic=statistic, value=None, marks=(*marks, "impossible"), line=line), cell)
 
 

@@ -71,14 +71,14 @@ def at_least(value: Any, least: float) -> Any:  # noqa: ANN401
 
 
 class Check(NamedTuple):
-    """A condition that the numbers of a line must meet. ``reason`` is reported if a line does not meet the condition."""
+    """A condition on the numbers of a line. ``reason`` is reported if the condition does not hold."""
 
     reason: str
     holds: Expression
 
 
 class Order(NamedTuple):
-    """A condition that compares a line with the previous line of its series. ``reason`` is reported if the condition does not hold."""
+    """A condition on a line and the previous line of the same series. ``reason`` is reported if the condition does not hold."""
 
     reason: str
     holds: Callable[[Cells, Cells], Any]
