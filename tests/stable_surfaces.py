@@ -80,8 +80,8 @@ def changes(recorded: Surfaces, current: Surfaces) -> tuple[list[str], list[str]
     """Compare the surfaces with their record.
 
     Returns:
-        The broken promises and the other changes. A promise is broken if an item was removed or changed although the version of its surface is the
-        same. The other changes must be recorded.
+        Two lists: the broken promises, and the changes that only have to be recorded. A promise is broken if an item of a surface was removed or
+        changed, but the version of this surface was not raised.
     """
     broken: list[str] = []
     unrecorded: list[str] = []
@@ -111,7 +111,7 @@ def _column(column: Any) -> str:  # noqa: ANN401 - a column of the schema
 
 
 def _of_schema(schema: Mapping[str, Any], root: str = "", *, required: str = "always present") -> Items:
-    """Return the properties with their types, whether they are required, and each allowed word."""
+    """Return the items of a JSON schema: each property with its type, each required property, and each allowed word of a property."""
     structs = {**({root: schema} if root else {}), **schema.get("$defs", {})}
     items: Items = {}
     for struct, content in structs.items():

@@ -273,7 +273,7 @@ def test_each_page_states_its_readers_and_its_purpose_at_the_top(page: Path) -> 
     assert re.match(r"\*This page is for .*\b(?:After|after)\b", whom)
 
 
-def test_guide_for_contributors_names_each_room() -> None:
+def test_guide_for_contributors_lists_each_folder_of_the_package() -> None:
     rooms = sorted(path.parent.name for path in (ROOT / "parsers/tacholog").glob("*/__init__.py"))
     named = re.findall(r"^\| `(\w+)/` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
 

@@ -109,7 +109,7 @@ def test_no_command_opens_files_that_another_command_has_read(
 
 
 @pytest.mark.machinery
-def test_verify_opens_files_that_another_command_has_read(data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verification_opens_files_although_another_command_has_read_them(data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(data.parent / "cache"))
     received(data)
     opened.clear()

@@ -69,7 +69,7 @@ def test_no_two_classes_share_a_name() -> None:
     assert {name: modules for name, modules in places.items() if len(modules) > 1 and name != "Cell"} == {}
 
 
-def test_glossary_lists_words_of_pages_with_the_words_that_options_use_instead() -> None:
+def test_glossary_gives_the_word_in_options_for_each_word_on_pages() -> None:
     pairs = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").partition("## The word on pages")[2]
 
     words = {"polls": "busy-poll", "sleeps": "block", "median": "p50", "payload received": "goodput", "machine": "host"}

@@ -56,7 +56,7 @@ def _offline() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def site(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """The site of the data in the checkout and of the runs of `add_own_runs`."""
+    """The site of all runs: those in the folder ``data`` of the checkout, and those that `add_own_runs` makes."""
 
     def build(folder: Path) -> None:
         build_site([ROOT / "data", add_own_runs(folder / "own-data")], folder / "site", folder / "work")

@@ -52,7 +52,7 @@ def test_machine_that_is_shown_first_has_enough_runs_for_a_verdict(opened: Opene
         assert not any("host-a2b38a" in name for name in names(page))  # The heading names the machine.
 
 
-def test_ticking_versions_and_transports_does_not_change_the_baseline(opened: Opener) -> None:
+def test_choice_of_versions_and_transports_does_not_change_the_baseline(opened: Opener) -> None:
     with opened(OWN) as page:
         before = page.locator("tr.tl-base th").inner_text()
         unfold(page)

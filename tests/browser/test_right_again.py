@@ -96,7 +96,7 @@ def test_address_of_a_comparison_restores_its_page(opened: Opener, act: str) -> 
 
 
 @pytest.mark.parametrize("sort", ["1.5", "99", "-", "x"])
-def test_address_with_an_invalid_sort_still_shows_the_page(opened: Opener, sort: str) -> None:
+def test_page_is_shown_although_the_address_has_an_invalid_sort_order(opened: Opener, sort: str) -> None:
     with opened(f"compare.html?compare.sort={sort}") as page:
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))

@@ -21,7 +21,7 @@ PAGES = (
     *("systems.html", "releases.html", "hosts.html", "tacholog-perftest/udp.html"),
     *("diffs/tacholog-perftest-0.3.0-to-0.4.0.html", "history/latency-mean.html"),
 )
-# The first part of a page ends within the first table of the page: after so many header cells (HEADS), or after so many rows (ROWS).
+# The first part of a page ends within the first table: after a number of header cells (one of HEADS), or after a number of rows (one of ROWS).
 HEADS = tries(gate=(4,), nightly=(2, 4, 6))
 ROWS = tries(gate=(1, 4), nightly=(1, 2, 4, 8))
 

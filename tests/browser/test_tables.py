@@ -31,7 +31,7 @@ pytestmark = [
 
 
 def values(page: Page, column: int) -> list[float | None]:
-    """The numbers are in the current order of the rows of the first table."""
+    """Return the numbers in a column of the first table, in the current order of its rows; ``None`` for a cell without a number."""
     script = f"[...document.querySelectorAll('.tl-table tbody tr')].map((row) => row.cells[{column}].querySelector('[data-v]')?.dataset.v ?? null)"
     return [None if value is None else float(value) for value in page.evaluate(script)]
 

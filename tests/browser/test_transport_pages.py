@@ -65,7 +65,7 @@ def test_page_of_results_is_short_on_screen_and_on_paper(wide: Callable[[str], P
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_of_results_has_few_tab_stops(wide: Callable[[str], Page], name: str) -> None:
+def test_page_of_results_has_few_elements_that_the_tab_key_reaches(wide: Callable[[str], Page], name: str) -> None:
     page = wide(name)
     draw(page.locator(".tl-figure").first)
 

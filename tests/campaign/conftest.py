@@ -14,7 +14,7 @@ from tests.left_out import leave_out
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., TwoHosts]]:
-    """``prepare`` is called before the hosts named in ``start`` are started."""
+    """Yield a function that makes two hosts. The function calls ``prepare``, and then starts the hosts that ``start`` names."""
     if missing_requirement():
         leave_out(f"needs {missing_requirement()}")
     made = []

@@ -70,7 +70,7 @@ def runs_in_order(folder: Path) -> list[tuple[str, Manifest]]:
 
 
 @pytest.mark.core
-def test_old_and_new_build_run_in_pairs_whose_order_changes(tmp_path: Path, perftest: Path) -> None:
+def test_runs_of_the_two_builds_form_pairs_in_changing_order(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--format", "json", cwd=tmp_path)
 
     report = json.loads(done.stdout)
@@ -431,7 +431,7 @@ def test_measured_program_is_replaced_by_the_tool_that_the_command_template_name
     assert [process.command[:2] for process in replaced.runs[0].processes] == [("sleep", "300"), ("env", "seq"), ("env", "seq")]
 
 
-def test_program_given_as_a_path_replaces_the_program_with_the_same_file_name(tmp_path: Path) -> None:
+def test_given_program_is_used_for_the_tool_with_the_same_file_name(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     other = tmp_path / "bin" / "sockperf"
     other.parent.mkdir()

@@ -41,7 +41,7 @@ class Here(LocalMachine):
     """This machine. The process named ``first`` ends at a time that the test chooses."""
 
     def __init__(self, ends_before: int) -> None:
-        """``ends_before`` is the number of the check before which the process ends."""
+        """Let the process end just before the check with the number ``ends_before``."""
         super().__init__("", HostEntry(), {})
         self.ends_before = ends_before
 

@@ -13,7 +13,8 @@ from tests.command import run_tacholog_text
 
 from tacholog.runs.disturbance import Disturbance, Limits, ProcessorTime, as_environment, disturbance, exceeded, processor_time
 
-# A virtual machine with two processors, at two times one second apart: 0.80 s programs, 0.05 s interrupts, 1.11 s idle, 0.04 s stolen.
+# Two readings of a virtual machine with two processors. The second reading is one second later, after 0.80 s of programs, 0.05 s of interrupts,
+# 1.11 s of idling and 0.04 s of stolen time.
 FIRST = """cpu  4936942 492537 1140360 1275095 13200 0 66877 4219 0 0
 cpu0 2438337 229336 545228 709673 3691 0 35377 2099 0 0
 cpu1 2498605 263201 595131 565422 9509 0 31499 2119 0 0
@@ -65,7 +66,7 @@ def test_load_is_unknown_if_the_number_of_processors_changed_between_the_reading
     assert disturbance(reading(FIRST), reading(SECOND + "cpu2 1 2 3 4 5 6 7 8 0 0\n"), 0) is None
 
 
-def test_load_before_and_during_a_run_is_compared_with_the_limits_on_each_machine() -> None:
+def test_limits_apply_to_the_load_of_each_machine_before_and_during_a_run() -> None:
     during = as_environment(Disturbance(0, 0.7), "during")
     facts = as_environment(Disturbance(2.5, 0.3), "before") | {f"b.{name}": text for name, text in during.items()}
 
@@ -79,7 +80,7 @@ def test_load_that_is_not_a_number_exceeds_no_limit() -> None:
     assert [*exceeded({"steal_percent_before": "nan", "other_load_during": "1e9", "load1_before": "9"}, Limits(steal_percent=0, other_load=0))] == []
 
 
-def test_campaign_with_limits_records_the_load_before_during_and_after_its_runs(tmp_path: Path) -> None:
+def test_load_before_and_after_runs_is_recorded_if_the_campaign_has_limits(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
 
     done = bench("small.toml", "--output", "out", cwd=tmp_path)

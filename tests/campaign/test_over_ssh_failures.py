@@ -27,7 +27,7 @@ def test_run_fails_with_a_stated_reason_if_its_program_fails(tmp_path: Path, lab
     assert (code, manifest(tmp_path).reason) == (1, "client: exit code 3; it printed: no such device"), said
 
 
-def test_broken_link_makes_the_run_fail_with_one_line_and_leaves_no_process_on_either_side(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_run_fails_and_leaves_no_process_on_either_host_if_the_link_breaks(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 
     with start_bench(campaign(tmp_path, '["sleep", "1000"]'), tmp_path) as process:
@@ -135,7 +135,7 @@ def test_logs_are_copied_completely_over_a_network_that_becomes_slow(tmp_path: P
 
 
 @pytest.mark.nightly
-def test_link_that_breaks_during_the_copy_of_logs_makes_the_run_fail_and_leaves_no_process(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_run_fails_and_leaves_no_process_if_the_link_breaks_during_the_copy_of_logs(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 
     with start_bench(

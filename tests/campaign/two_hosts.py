@@ -95,7 +95,7 @@ class TwoHosts:
         client.chmod(0o755)
 
     def start(self, *hosts: str) -> None:
-        """By default, both hosts are started. Wait until each sshd answers."""
+        """Start these hosts, or both hosts if none is named. Wait until the sshd of each host answers."""
         for host in hosts or ADDRESSES:
             self._start_sshd(host)
         for host in hosts or ADDRESSES:

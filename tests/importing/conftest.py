@@ -18,7 +18,7 @@ Tree = Mapping[str, str]
 
 
 def log_of(side: str, value: int = 0, kind: str = "throughput") -> str:
-    """Change the result of a real log of RTI Perftest, so that no two logs are equal."""
+    """Return a real log of RTI Perftest in which ``value`` was added to the results. So logs with different values are not equal."""
     text = (FORMATS / f"rti/3.0.1-{kind}-{side}.log").read_text()
     return text.replace("11833", str(11833 + value)).replace("1677 us", f"{1677 + value} us").replace("519 us", f"{519 + value} us")
 

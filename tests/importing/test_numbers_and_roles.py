@@ -28,7 +28,7 @@ def test_leading_zeros_of_a_repetition_are_ignored(tree: MakeTree, tmp_path: Pat
     assert [run.repetition for run in manifests(tmp_path / "data").values()] == [3]
 
 
-def test_leading_zeros_are_ignored_in_rules_settings_participants_and_conditions(tree: MakeTree, tmp_path: Path) -> None:
+def test_leading_zeros_of_numbers_are_ignored(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"rate_0010/sub01.log": log_of("sub"), "rate_0010/sub02.log": log_of("sub", 1)})
     (tmp_path / "rules.toml").write_text('[[rule]]\npath = "rate_{offered_rate_per_s}/{role}{participant}.log"\nset = { repetition = "007" }\n')
 

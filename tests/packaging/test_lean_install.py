@@ -115,7 +115,7 @@ def test_command_that_reads_or_measures_needs_no_optional_packages(lean: Path, m
     ],
     ids=" ".join,
 )
-def test_command_that_compares_or_exports_needs_only_the_optional_packages_of_diff(comparing: Path, measured: Path, words: tuple[str, ...]) -> None:
+def test_optional_packages_for_comparisons_are_enough_to_compare_and_to_export(comparing: Path, measured: Path, words: tuple[str, ...]) -> None:
     done = tacholog(comparing, *words, cwd=measured)
 
     assert done.returncode == 0, done.stderr

@@ -68,7 +68,7 @@ def test_package_written_by_tacholog_0_4_0_passes_its_tests(tmp_path: Path) -> N
 
 
 @pytest.mark.nightly
-def test_tests_of_the_package_name_the_log_if_a_control_character_crashes_the_format(package: Path, installed: Path, tmp_path: Path) -> None:
+def test_failed_package_test_shows_the_log_if_a_control_character_crashes_the_format(package: Path, installed: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(installed, tmp_path / "crashing"))
     module = path / f"tacholog_{NAME}/__init__.py"
     sound = module.read_text()
@@ -121,7 +121,7 @@ def test_tests_of_the_package_fail_if_no_sample_has_a_declared_property(
     assert said in run(package, "pytest", "-q", "-p", "no:cacheprovider", "-k", test, path=path, status=1)
 
 
-def test_tests_of_the_package_state_what_to_install_if_hypothesis_is_missing(package: Path, installed: Path, tmp_path: Path) -> None:
+def test_package_tests_say_what_to_install_if_hypothesis_is_missing(package: Path, installed: Path, tmp_path: Path) -> None:
     (tmp_path / "hypothesis.py").write_text("raise ImportError('no module of that name')")
 
     said = run(package, "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", path=f"{tmp_path}{os.pathsep}{installed}", status=2)

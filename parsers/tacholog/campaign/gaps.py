@@ -37,7 +37,7 @@ _COMPARED = {"latency", "jitter", "goodput", "message_rate", "acknowledged_rate"
 _USUAL_LOAD: Mapping[str, str] = {"latency": "closed", "throughput": "max-rate", "demand": "max-rate", "sustain": "open"}
 _LOADS: Mapping[str, tuple[str, ...]] = {"latency": ("closed", "open"), "sustain": ("open",)}
 _RATE_LOADS = ("paced", "max-rate")
-# These conditions are not checked here, because a comparison takes them from the run or its host.
+# These fields are not searched for gaps, because they describe the run or its host.
 _OF_RUN = (*comparable.MACHINE, "host", "tool", "options", "harness_major")
 _EXAMPLES: Mapping[str, str] = {
     SIZE: f'"{{{SIZE}}}"',
@@ -137,7 +137,7 @@ def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
 
 
 def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
-    """Yield (condition, whether this is certain, rows) for each condition that rows of this test need and nothing states."""
+    """Yield (condition, whether the gap is certain, rows) for each gap of one test: a condition that is needed, but stated nowhere."""
     conditions = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
     sometimes = states.sometimes.split()
     unstated = [
@@ -237,7 +237,7 @@ def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
 
 
 def _lacking(record: Record, in_log: Conditions, manifest: Manifest, version: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the conditions that a record needs and does not state, each with the rows that need it."""
+    """Yield (condition, rows) for each gap of a record: a condition that comparisons of these rows need, but that is stated nowhere."""
     conditions: dict[str, Any] = dict.fromkeys(comparable.CONDITIONS)
     by_manifest = Conditions(**{name: getattr(stated_conditions(manifest), name) for name in CONDITIONS})
     conditions |= asdict(record.conditions.over(in_log).over(by_manifest)) | {

@@ -109,7 +109,7 @@ class RunCutter:
         self._pattern = re.compile(b"(?m:^)(?:" + shapes + b")") if bulks else None
 
     def cut(self, lines: bytes) -> Iterator[tuple[bytes, Bulk | None]]:
-        """Yield each sequence with its shape, and the lines between two sequences with ``None``."""
+        """Yield each sequence of lines of one shape, with this shape. Yield the lines between two sequences with ``None``."""
         end = 0
         for match in self._pattern.finditer(lines) if self._pattern else ():
             # Before Python 3.11.4, the end of a match is wrong if the next line begins like a line of this shape.

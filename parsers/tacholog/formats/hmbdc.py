@@ -235,7 +235,8 @@ def _numbers(cells: Mapping[str, Cell]) -> list[Number] | None:
 
 
 def _seconds(statistic: str, cell: Cell) -> Number:
-    """Return a latency that was printed in whole nanoseconds. A negative time is the difference of two clocks, not a latency."""
+    """Return a latency that was printed in whole nanoseconds; an impossible number if the printed time is negative."""
+    # A negative time is the difference of two clocks, not a latency.
     number = printed("latency", statistic, float(Decimal(cell).scaleb(9)), 1.0, cell=cell)
     return msgspec.structs.replace(number, resolution=1.0)
 
@@ -315,7 +316,7 @@ class SamplePage:
         self._says_one_way = False
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Read a line of the sample; ``None`` if the line does not belong to the sample."""
+        """Return the findings on a line of the sample; ``None`` if the line does not belong to the sample."""
         if title := _TITLE.fullmatch(line.text):
             findings = self.close()
             self._part = "title"
@@ -331,7 +332,7 @@ class SamplePage:
                 return None
 
     def close(self) -> list[Finding]:
-        """Leave the table. The results of an unfinished block are broken, because a part of the transport's name may be missing."""
+        """End the table, and return the results of its unfinished block as broken. A part of the transport's name may be missing there."""
         findings = [Finding(line, Broken("the table ends within this transport")) for line in self._block if _has_result(line)]
         self._block, self._part, self._row, self._commands = [], "", "", {}
         return findings
@@ -479,7 +480,8 @@ _SHELL = frozenset("$`;|&<>(){}")
 class CommandLine(msgspec.Struct, frozen=True):
     """The words of a command.
 
-    ``{payload_bytes}`` and ``{messages_per_s}`` stand for the variables of a loop; ``each`` has the values of these variables in each iteration.
+    ``argv`` are the words, with ``{payload_bytes}`` and ``{messages_per_s}`` in place of the variables of a loop. ``each`` are the iterations of the
+    loop: for each iteration, the values of these variables.
     """
 
     argv: tuple[str, ...]

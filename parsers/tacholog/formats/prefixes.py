@@ -2,8 +2,10 @@
 
 A prefix consists of parts, such as a time and the name of a service. It is recognised from the text alone: nine of ten lines that are not blank must
 begin with the same parts. A tool never prints some of these parts, such as a date and time before each line. A tool may print other parts, such as a
-word and a colon. Such parts are a prefix only if the formats recognise more lines of the log without them than with them. Each pattern matches at the
-start of a line, matches a bounded number of characters, and no two of its repetitions can match the same text, so no log can make matching slow.
+word and a colon. Such parts are a prefix only if the formats recognise more lines of the log without them than with them.
+
+No log can make the patterns slow. A pattern matches only at the start of a line, and only a bounded number of characters. Two repetitions in a
+pattern never match the same text.
 """
 
 from __future__ import annotations
@@ -101,7 +103,7 @@ _FIRST_WORD = re.compile(r"(?P<word>[^\s\\\x00-\x1f\x7f]{1,200}+)(?P<blanks>[ \t
 
 
 class Prefix:
-    """The text before each line of a log, from its first part to its last."""
+    """The text that precedes each line of a log. It consists of one or several parts."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)

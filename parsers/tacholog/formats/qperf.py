@@ -110,7 +110,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _FigureBlock:
-    """A test and its rows so far. A row that the tool is not known to print does not affect the block."""
+    """A test and the rows of this test that have been read so far. Rows with unknown names are not used for the result."""
 
     def __init__(self) -> None:
         self._header: Line | None = None
@@ -462,7 +462,7 @@ def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
 
 
 def _never_zero_names(names: set[str]) -> list[str]:
-    """Return the names of the figures that the tool always prints, because they are never 0."""
+    """Return the names of the figures that are never 0. The tool always prints these figures."""
     never_zero = names - _MAY_BE_ZERO
     directions = {direction for direction in ("send_", "recv_") if any(name.startswith(direction) for name in never_zero)}
     # If all names have the same direction, this part of the names is removed.

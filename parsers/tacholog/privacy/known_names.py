@@ -19,7 +19,7 @@ _EVERYDAY = frozenset(
     )
 )
 _SHORTEST = 3
-# Each entry: the kind of a name, the name, and whether it is the name of another machine than the one that wrote the line.
+# Each entry: the kind of a name, the name, and whether the name is that of a machine that did not write the line.
 NameList = list[tuple[str, str, bool]]
 
 

@@ -58,7 +58,7 @@ def folded(text: str) -> str:
 
 @lru_cache(1 << 12)
 def _folded(char: str) -> str:
-    """A letter whose lower case has two characters keeps its case, because `folded` must not change the length of a text."""
+    """Return a letter in lower case and without accents; the same case if the lower case has two characters, to keep the length of the text."""
     parts = unicodedata.normalize("NFD", char)
     letter = parts[0] if len(parts) == 1 or ACCENTS.fullmatch(parts, 1) else char
     return next((form for form in (letter.casefold(), letter.lower()) if len(form) == 1), letter)
@@ -98,8 +98,8 @@ class WordFinder:
 
     def __init__(self, words: Iterable[str]) -> None:
         """Take the names that are to be found. Each name must contain a letter or a digit, and must be in the form that `folded` returns."""
-        # The key is the first group of letters and digits of a name. The value lists the names that begin with this group, the longest name first,
-        # each with the number of signs before the group.
+        # The key is the first group of letters and digits in a name. The value lists the names with this first group, the longest name first. Each
+        # name has the number of characters, such as hyphens, that stand before the group.
         self._by_first_piece: dict[str, list[tuple[str, int]]] = {}
         for word in sorted(words, key=lambda word: (-len(word), word)):
             if piece := PIECE.search(word):

@@ -142,8 +142,8 @@ def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: 
 def summary_of(page: Page, test: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
     """Return the results of a test in sentences.
 
-    Two values of ``test`` are not tests. ``loss`` returns one line on the largest loss; nothing if no number has the mark for loss.
-    ``acknowledgements`` returns a text that explains what an acknowledgement of the broker means; nothing if the test has no acknowledgements.
+    ``test`` may also be ``"loss"`` or ``"acknowledgements"``. For ``"loss"``, the result is one line on the largest loss; nothing if no number has
+    the mark for loss. For ``"acknowledgements"``, the result explains what an acknowledgement of the broker means; nothing if there are none.
 
     Raises:
         TachologError: there are no sentences on the test.
@@ -198,7 +198,7 @@ def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
 
 
 def loaded(page: Page, wanted: Selection = EVERYTHING, metric: str | None = None) -> Html:
-    """Return a sentence that states whether the system was loaded while it was measured; with ``metric``, while this metric was measured."""
+    """Return a sentence that states whether the system was loaded during its measurements: all of them, or only those of ``metric``."""
     return evidence_words.load_line(result for result in page.part(wanted).results if metric in (None, result.metric))
 
 
@@ -358,7 +358,7 @@ def _or_none(page: Page, wanted: Selection, make: Callable[[View], Html]) -> Htm
 
 
 def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
-    """Return a list of the older releases, and of the series that the page does not show first.
+    """Return a list of what the page does not show first: older releases, and further series of the newest release.
 
     The page loads the content of an item when a reader opens the item. The same content also has a page of its own.
 

@@ -217,7 +217,7 @@ def _list_digest(files: dict[str, str]) -> str:
 
 
 def _digests_of_files(site: Path, digests: FileDigests) -> dict[str, FileStamp]:
-    """The digest is ``None`` for links, pipes and the like."""
+    """Return the `FileStamp` of each file of the site, by name. For links and pipes, ``sha256`` is ``None``."""
     names = list(_files_and_links(os.fspath(site)))
     files = dict(zip(names, digests.read([f"{site}/{name}" for name in names], _sha256_of), strict=True))
     digests.flush()

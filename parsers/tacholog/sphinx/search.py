@@ -22,7 +22,7 @@ _VERSION = re.compile(r"(?<![\w.])v?(\d{1,9}(?:\.\d{1,9}){2,3}|(?<=[A-Za-z]-)\d{
 
 
 class English(SearchEnglish):
-    """English as Sphinx splits it. Stems are cached, because pages share most of their words."""
+    """The language English for the search of Sphinx. Stems are cached, because pages share most of their words."""
 
     @lru_cache(maxsize=1 << 16)  # noqa: B019 - there is one for each build
     def stem(self, word: str) -> str:

@@ -122,7 +122,7 @@ class _RuleTable:
 
     def _of_number(self, metric: str, statistic: str, column: Floats) -> Floats:
         result = np.full(len(self.records.line), np.nan)
-        # Reversed: if a record has two numbers with this name, the first one is written last, so it counts.
+        # The order is reversed: if a record has two numbers with this name, the first number is written last, and replaces the second.
         positions = self.positions(metric, statistic)[::-1]
         result[self.numbers.record[positions]] = column[positions]
         return result

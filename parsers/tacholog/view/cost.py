@@ -1,9 +1,12 @@
 """The cost of messages (processor time, context switches and memory), from the kernel's counts for each side of a run.
 
-The kernel's counts cover the whole measurement of a size, including its warm-up and the idle time before and after it. If a log states the number of
-messages in this time, as perftest does, processor time and context switches are divided by it; if the log states the processor time for each message,
-that number is used. Otherwise the average number of processors in use, or of switches per second, is divided by the message rate of the measurement.
-The result is too low if a side slept during much of the counted time.
+The kernel's counts cover the whole measurement of a size, including its warm-up and the idle time before and after it. How the cost of a message is
+computed depends on the log:
+
+- A log may state the processor time for each message. Then this number is used.
+- A log may state the number of messages in the counted time, as logs of perftest do. Then processor time and context switches are divided by it.
+- For other logs, the average number of processors in use, or of switches per second, is divided by the message rate of the measurement. This result
+  is too low if a side slept during much of the counted time.
 """
 
 from __future__ import annotations
@@ -103,7 +106,7 @@ def _is_told_to_sleep(series: Series) -> bool:
 
 
 def way_of_measuring(series: Series) -> tuple[object, ...]:
-    """Return the conditions that state how a series was measured. A stream and round trips that were measured in the same way have equal results."""
+    """Return the conditions that state how a series was measured. They are equal for a stream and round trips that were measured in the same way."""
     key = dict(series.key)
     return tuple(key[name] for name in _ALIKE)
 
@@ -149,7 +152,7 @@ def _number_of_messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRo
 
 
 def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:
-    """Return the sum of the counts per nanosecond of all participants; ``None`` if any count or time is unknown."""
+    """Return the counts of a metric per nanosecond, added over all participants; ``None`` if any count or time is unknown."""
     counts = {(result.side, result.participant, result.metric, result.statistic): result.value for result in counted}
     times = {(result.side, result.participant): result.value for result in counted if result.metric == "duration"}
     kinds = dict.fromkeys(result.statistic for result in counted if result.metric == metric)  # such as voluntary and involuntary context switches

@@ -154,7 +154,7 @@ def how(member: SystemSeries, differing: Collection[str] = (), but: str = "") ->
 
 
 def waits(member: SystemSeries) -> str:
-    """Return, in words, how the sides of a series wait: as configured, or as the measurement shows if the two differ."""
+    """Return, in words, how the sides of a series wait: as configured, unless the measurement shows that they spin by default."""
     waiting = str(dict(member.series.key)["waiting"] or "")
     return SPINS if member.spins else _WAITING.get(waiting, waiting)
 
@@ -311,7 +311,7 @@ def _nearest_measured_size(wanted: int, sizes: set[int]) -> int | None:
 
 
 def _columns(reach: str, members: Sequence[SystemSeries]) -> Iterator[ChoiceColumn]:
-    """If the campaign measures libraries, a column without a library is left out."""
+    """Yield a column for series that poll, and a column for series that sleep. A column without any library is left out if libraries are measured."""
     by_group = {group: best_measured(of_group) for group, of_group in groups(members, least=1, across=ACROSS).items()}
     latency = widest(by_group, "latency")
     rates = {group: of_group for group, of_group in by_group.items() if latency is None or group["campaign"] == latency.group["campaign"]}

@@ -154,7 +154,7 @@ def _release(run_set: Evidence, several: bool) -> str:
 def _portions_that_fit(
     title: str, sets: tuple[Evidence, ...], weighed: Sequence[_Weighed], *, is_release: bool = False, most: int | None = MOST_ELEMENTS
 ) -> list[Portion]:
-    """Each test gets the same share of a portion."""
+    """Return portions with at most ``most`` elements for these sets of runs. In each portion, every test may have the same number of elements."""
     runs = frozenset(run for member in sets for run in member.runs)
     series = [member for member in weighed if member.run in runs]
     chunks: dict[int, list[SeriesName]] = {0: []}

@@ -107,12 +107,12 @@ class Test(NamedTuple):
 
     @property
     def is_shown(self) -> bool:
-        """Whether the test shows that ``first`` is better. The probability that any test of an answer shows this by chance is at most 5 %."""
+        """Whether the test shows that the subject ``first`` is better. At most 5 % of answers contain a test that shows a difference by chance."""
         return self.p <= LEVEL
 
 
 class Missing(NamedTuple):
-    """A case without a number, the reason, and the number of runs with this reason."""
+    """A case that has no number, with the reason. ``runs`` states to how many runs the reason applies."""
 
     case: Case
     reason: str
@@ -171,12 +171,12 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def points(self) -> tuple[Value, ...]:
-        """The points of the axis; without an axis, a single point that is not stated."""
+        """The points of the axis; only the point ``None`` if the answer has no axis."""
         return self.over.values if self.over else (None,)
 
     @property
     def shown_best(self) -> frozenset[Case]:
-        """The cases in which a test shows that their subject is the best one."""
+        """The cases whose subject is the best one, if a test shows this."""
         return frozenset(Case(test.panel, test.first, test.point) for test in self.tests if test.is_shown)
 
     @property
@@ -186,7 +186,7 @@ class Answer(msgspec.Struct, frozen=True):
         return None if better is None else better == "lower"
 
     def ranked(self, panel: tuple[Value, ...], point: Value) -> list[Value]:
-        """Return the subjects that have a number in a case, the best median first; an empty result if the metric has no better direction."""
+        """Return the subjects with a number at this point, the best median first; nothing if neither lower nor higher numbers are better."""
         if self.lower_is_better is None:
             return []
         values = {subject: self.cells[case].value for subject in self.subject.values if (case := Case(panel, subject, point)) in self.cells}
@@ -319,7 +319,7 @@ def _matches(fields: Mapping[str, Value], wanted: Mapping[str, set[Value]], *, o
 
 
 def _names_to_type(field: Factor, value: Value) -> list[str]:
-    """People may type a value as pages show it, as logs state it, or as a number without a unit."""
+    """Return the texts that people may type for a value: as on pages, as in logs, and as a number without a unit."""
     number = field.number(value)
     return [plain(field.short(value)), str(value), *([f"{number:.15g}"] if number is not None else [])]
 
@@ -334,8 +334,9 @@ def _comparable_numbers(
 ) -> tuple[list[Observation], tuple[ChosenValue, ...]]:
     """Return the numbers that may be compared, and the values that were chosen for this.
 
-    If the numbers of one case differ in a field, or subjects differ in a field that must be equal (`comparable`), one value of the field is chosen.
-    It is the value that occurs in the most cases; of several such values, the one in the most runs.
+    If the numbers of one case differ in a field, one value of this field is chosen. One value is also chosen if subjects differ in a field that must
+    be equal (`comparable`). The chosen value is the one with the most cases. If several values have the most cases, it is the one with the most
+    runs.
     """
     left, choices = list(numbers), []
     metric = numbers[0].result.metric
@@ -472,7 +473,7 @@ def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[Run
 
 
 def _partial(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Partial]:
-    """Yield cases in which only some runs have the number. The other runs have no number, or only other numbers of the same test."""
+    """Yield each case in which some runs have the number of the answer, and other runs of the same test do not have this number."""
     chosen = {choice.field.name: choice.value for choice in answer.choices if choice.field.name != "participant"}
     tests = {cell.median.test for cell in answer.cells.values()}
     of_case: dict[Case, set[str]] = defaultdict(set)

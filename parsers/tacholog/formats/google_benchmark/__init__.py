@@ -1,8 +1,8 @@
 """Google Benchmark: its JSON (``--benchmark_format=json`` or ``--benchmark_out``). Each benchmark is an object.
 
 Only the name of a benchmark says what an iteration does. The JSON states neither the system nor the basis of a latency, so the manifest must state
-them (``system``, ``basis``). The name is the setting ``benchmark``, so two benchmarks are never mixed. A label, which programs use for a transport,
-is the setting ``label``.
+them (``system``, ``basis``). The format reads the name as the setting ``benchmark``, so two benchmarks are never mixed. It reads the label of a
+benchmark as the setting ``label``. Programs use the label for a transport, for example.
 
 ``real_time`` is the time of the loop divided by its iterations: a mean, never a percentile. Each repetition is a separate result. Aggregates
 (mean, median, standard deviation, coefficient of variation) are computed from the repetitions, so they are no results. If the tool printed only

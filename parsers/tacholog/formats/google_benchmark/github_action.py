@@ -1,4 +1,4 @@
-r"""github-action-benchmark: one entry of its history ``data.js``: the results of one commit as JSON.
+r"""The results of one commit as JSON: one entry of ``data.js``, the history that github-action-benchmark writes.
 
 A whole ``data.js`` has the results of many commits. It is a script, ``window.BENCHMARK_DATA = {...}``, which is never executed: ``tacholog import
 data.js`` writes each entry as a separate log, and this format reads such a log::

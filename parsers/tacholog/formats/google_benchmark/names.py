@@ -21,10 +21,10 @@ _ROUNDING = 1e-9  # the relative error of two rates that are printed with 16 dig
 
 
 def payload_in(name: str, bytes_per_item: float | None = None) -> int | None:
-    """Return the message size that an argument of a benchmark states; ``None`` if no argument, or several, can be the size.
+    """Return the message size that an argument of a benchmark states; ``None`` if not exactly one argument can be the size.
 
-    An argument is the size if its name means a size. If there is no such argument, an argument without a name is the size if it equals
-    ``bytes_per_item``.
+    An argument can be the size if its name means a size, such as ``size:64``. Arguments without a name are considered only if no argument has such a
+    name. An argument without a name can be the size if it equals ``bytes_per_item``.
     """
     sizes = _SIZE.findall(name)
     if not sizes and bytes_per_item is not None:

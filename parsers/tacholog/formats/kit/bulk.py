@@ -230,7 +230,7 @@ def _table_that_keeps_numbers(letters: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def counted_column(metric: str, counts: NDArray[np.float64]) -> NumberColumn:
-    """Make a column of exact counts, like `counted` for a single number."""
+    """Make a column of exact counts. `counted` makes a single count."""
     return exact_column(metric, "total", counts)
 
 
@@ -242,7 +242,7 @@ def exact_column(metric: str, statistic: str, values: NDArray[np.float64], marks
 
 
 def printed_column(metric: str, statistic: str, values: NDArray[np.float64], resolution: float | NDArray[np.float64]) -> NumberColumn:
-    """Make a column of numbers that were rounded to ``resolution``, like `printed` for a single number."""
+    """Make a column of numbers that were rounded to ``resolution``. `printed` makes a single number."""
     import numpy as np
 
     below = values == 0

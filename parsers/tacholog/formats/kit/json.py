@@ -191,7 +191,7 @@ class JsonReader:
         return self._line
 
     def spoil(self, line: Line, damage: str) -> JsonLine:
-        """Treat a line as damaged. If it has no brace or bracket, only its object is lost. Otherwise all later paths are unknown."""
+        """Treat a line as damaged. Only the object of this line is lost, unless the line has a brace or bracket: then all later paths are unknown."""
         frame = self._frames[-1] if self._frames else None
         if frame is not None and frame.closing == "}" and not re.search(r"[{}\[\]]", line.text):
             frame.expects = "key"

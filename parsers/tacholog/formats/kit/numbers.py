@@ -29,7 +29,7 @@ def printed(
     line: int | None = None,
     cell: str | None = None,
 ) -> Number:
-    """Make a number that the tool rounded to ``resolution``. Both are in the unit of the metric.
+    """Make a number that the tool rounded to ``resolution``. ``value`` and ``resolution`` are in the unit of the metric.
 
     A printed 0 becomes "less than one ``resolution``", unless ``zero_is_exact``. A value below zero is impossible. ``line`` is the line of the
     number, if its record spans several lines. ``cell`` is its printed text; a `Cell` also has its position.

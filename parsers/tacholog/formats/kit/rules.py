@@ -223,7 +223,7 @@ class LineRule:
         self._shapes = {bulk.line: pattern for bulk, pattern in zip(bulks, patterns, strict=True)}
 
     def match(self, text: str) -> dict[str, Cell] | None:
-        """Return the texts of a line by the names of their groups; ``None`` if the line has another kind."""
+        """Return the text of each group of the pattern, by the name of the group; ``None`` if the line is not of this kind."""
         match = next((match for pattern in self._patterns if (match := pattern.fullmatch(text))), None)
         return None if match is None else Cell.named(match)
 
@@ -267,12 +267,12 @@ class LineRule:
         )
 
     def read(self, text: str, before: Cells | None = None, **log_values: float) -> Record | Broken | None:
-        """Return the record of one line; ``None`` if the line has another kind."""
+        """Return the record of one line; ``None`` if the line is not of this kind."""
         texts = self.match(text)
         return None if texts is None else self.record(self.cells(texts, **log_values), before)
 
     def cells_of(self, lines: Lines) -> Cells | None:
-        """Return the numbers of many lines with one of the shapes; ``None`` if the first line does not match, or if a group is a word."""
+        """Return the numbers of many lines of one shape; ``None`` if the first line does not match, or if a group contains a word."""
         text = lines.line(0).text
         first = self._shapes[lines.bulk.line].fullmatch(text)
         if first is None:

@@ -154,7 +154,7 @@ PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999")
 
 
 class Distribution:
-    """Counts of whole numbers, from which statistics are computed. Unless ``is_exact``, only 11 binary digits of each number are kept."""
+    """A distribution of whole numbers, from which statistics are computed. Only 11 binary digits of each number are kept, unless ``is_exact``."""
 
     def __init__(self, *, is_exact: bool = True) -> None:
         self.count = 0

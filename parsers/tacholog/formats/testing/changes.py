@@ -1,4 +1,4 @@
-"""Ways to change a log. Each function takes its lines, the lines of another log, and a source of random numbers, and returns the changed lines."""
+"""Ways to change a log. Each function returns the changed lines. It gets the lines of the log, those of another log, and a random generator."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Allowances:
 
 
 def is_derived(record: Record) -> bool:
-    """Whether the format computed the record from other records. Such a record is different in a changed log."""
+    """Whether the format computed the record from other records. A computed record changes if these other records change."""
     return record.scope == "summary" and all("derived" in number.marks for number in record.numbers)
 
 
@@ -164,7 +164,7 @@ def _numbers(true: Claim, allow: Allowances) -> frozenset[Printed]:
 
 
 def _is_same_word(name: str, value: object, true: Mapping[str, object], change: str, allow: Allowances) -> bool:
-    """Whether a record may state ``value`` for a condition. ``true`` are the conditions of the true record."""
+    """Whether a record may state ``value`` for the condition ``name``, although the true record has the conditions ``true``."""
     if value == true.get(name) or allow.is_same(name, value, true, change):
         return True
     if not name.startswith((*_FREE_TEXT, _SETTING)):

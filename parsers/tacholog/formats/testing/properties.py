@@ -72,7 +72,7 @@ def _stated_results(path: Path, name: str) -> Iterator[Result]:
 
 
 def check_definitions(name: str, logs: Sequence[Path]) -> None:
-    """Check that each result of the samples names a definition of the format, which explains the meaning of its numbers."""
+    """Check that each result of the samples names one of the format's definitions. A definition explains the meaning of numbers."""
     _expect_no_fault(f"results of {name} without a definition", faults_of_definitions(format_named(name).DEFINITIONS, results_of(name, logs)))
 
 
@@ -316,7 +316,7 @@ def _positions(event: Event) -> list[tuple[int | None, int | None]]:
 
 @contextmanager
 def _log_in_message(log: bytes, change: str) -> Iterator[None]:
-    """Add the change and the log to the message of any exception, because hypothesis shows only a random number."""
+    """Add the change and the log to the message of any exception. The library Hypothesis shows only the random number that made them."""
     try:
         yield
     except Exception as error:

@@ -82,7 +82,10 @@ def cost_summary(series: Sequence[Series], results: Iterable[ResultRow]) -> Html
 
 
 def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return a note on the series that are told to sleep (block) but spin by default, and how this is recognised. It is empty if there are none."""
+    """Return a note on the series that are told to sleep (block) but spin by default; an empty result if there are no such series.
+
+    The note also says how spinning is recognised.
+    """
     resources = resources_of(results)
     spinning_ways = spinning(series, resources)
     spins = [member for member in series if member.results[0].test == "latency" and way_of_measuring(member) in spinning_ways]

@@ -166,7 +166,7 @@ def _with_code(text: str) -> Html:
 
 
 class NamedStatistic(msgspec.Struct, frozen=True):
-    """A kind of numbers on pages that are not values of runs: its name, and a sentence on its meaning."""
+    """A kind of numbers on pages, such as counts: its name, and a sentence on its meaning. Values of runs are not such numbers."""
 
     name: str
     sentence: str

@@ -1,6 +1,7 @@
-"""The history of a metric: a table for each system, with a row for each line and a column for each release, the newest first.
+"""The history of a metric, as a table for each system.
 
-Below each value is the verdict of the comparison with the previous release.
+A row has the values of a `HistoryLine`. A column has the values of a release; the newest release is the first column. Below each value is the verdict
+of the comparison with the previous release.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ class FindLink(Protocol):
 
 
 def link_finder(view: View, links: Links) -> FindLink:
-    """Return a function that finds the link from a value to the log line of the run that has this value.
+    """Return a function that finds the log line with a value, and returns the link to this line.
 
-    If several runs have the value, runs of the row are preferred, and runs of a control come last. The numbers of a `Series` are already sorted into
-    rows. To sort all numbers of all releases again would take too long.
+    If several runs have the value, the function prefers the runs that are the argument ``runs``. Runs of a control come last. The function searches
+    the numbers of `Series`, which are already sorted into rows. To sort all numbers of all releases again would take too long.
     """
     series: dict[tuple[str, str, object], list[Series]] = {}
     for member in system_series(view, PageIndex()):
@@ -212,7 +213,7 @@ def _trend(line: HistoryLine, releases: int, changes: Sequence[HistoryChange] = 
 
 
 def _levels(line: HistoryLine, coordinates: Sequence[tuple[float, float]], changes: Sequence[HistoryChange]) -> str:
-    """Each level is at the mean height of its points. A drift is a straight line between two levels."""
+    """Return the path that draws the levels in a trend. A level is at the mean height of its points, and a drift is a line between two levels."""
     step_releases = {change.release for change in changes if change.kind == "step"}
     starts = [index for index, point in enumerate(line.points) if point.release in step_releases]
     drift = next((change for change in changes if change.kind == "drift"), None)
@@ -269,7 +270,7 @@ def _dot(x: float, y: float, verdict: Verdict | None) -> Html:
 
 
 class _Scale:
-    """The scales of a trend. They cover all runs, and at least 10 % in height, so that noise does not look like a large change."""
+    """The scales of a trend. The vertical scale covers the values of all runs, and at least 10 %, so that noise does not look like a large change."""
 
     def __init__(self, line: HistoryLine, releases: int) -> None:
         logs = [math.log(value) for point in line.points for value in (point.value, *point.runs) if value > 0]

@@ -1,4 +1,4 @@
-"""Machines on a page: one machine as a card of its properties, or several side by side. Both list expected properties that are not stated."""
+"""Machines on a page: one machine as a card of its properties, or several side by side. Expected properties that are not stated are named."""
 
 from __future__ import annotations
 

@@ -80,7 +80,8 @@ def group_table(
 ) -> Html:
     """Return the table of a group: a row for each series, a column for each size. The best of each column is highlighted, unless there is one series.
 
-    Marks of all numbers are shown above the table. The table has at most ``most`` rows, but the best is still the best of all members.
+    Marks that every number has are shown above the table. The table has at most ``most`` rows. The best number is the best of all members, also of
+    members without a row.
     """
     unit = unit_shown(METRICS[group.metric].unit)
     cells = [group.cells(member) for member in members]
@@ -143,7 +144,10 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
 
 
 def _overview_row(view: View, page_part: PagePart, columns: Sequence[str], members: Sequence[SystemSeries], links: Links) -> list[object]:
-    """Each best number comes from the newest release that has such numbers. A control is used only if nothing else was measured."""
+    """Return the cells of a row of the overview. The row shows a transport, its best numbers, and the counts of its runs and numbers.
+
+    Each best number comes from the newest release with numbers of its metric. A control is used only if nothing else was measured.
+    """
     part = view.only(page_part.selection)
     members = [member for member in members if not member.is_control] or members
     kinds = sorted({run.published for run in part.runs.values()})
@@ -213,7 +217,10 @@ def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
 
 
 def _latency_details(series: Series, metric: str, statistic: str) -> str:
-    """Name statistic and basis, so that readers do not compare a round trip with half of one, or a mean with a median."""
+    """Return the statistic and the basis of a latency in words; an empty text for other metrics.
+
+    Without these words, readers may compare a round trip with half a round trip, or a mean with a median.
+    """
     if metric != "latency":
         return ""
     basis = dict(series.key).get("basis")

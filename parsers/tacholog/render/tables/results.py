@@ -45,7 +45,7 @@ def numbers_anchor(test: str, selection: Selection, number: int = 1) -> str:
 
 
 def numbers_tables(series: Sequence[Series], links: Links, anchor: str, move_out: MoveTableOut | None = None, marks_anchor: str = "") -> Html:
-    """Return one table for each series, then the notes on their marks.
+    """Return one table for each series, then the notes that explain the marks in these tables.
 
     Args:
         series: the series.
@@ -53,7 +53,8 @@ def numbers_tables(series: Sequence[Series], links: Links, anchor: str, move_out
         anchor: the start of every id.
         move_out: a function that moves a large table into a separate file, and returns the HTML that replaces it. Without it, the page contains every
             table.
-        marks_anchor: the start of the ids of the notes, if another table on the page has notes on the same series.
+        marks_anchor: the start of the ids of the notes; ``anchor`` if it is empty. A different start is needed if another table on the page has notes
+            on the same series.
     """
     used_marks: UsedMarks = {}
     many = sum(len(member.results) for member in series if member.repeated) > MOST_EACH

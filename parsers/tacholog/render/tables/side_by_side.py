@@ -96,7 +96,7 @@ def _switch(other: Slice, current: Slice, anchor: str) -> Html:
 
 
 def _pages(tables: Sequence[MachineTable], current: Slice, most: int | None) -> Iterator[list[_Piece]]:
-    """Yield the pieces of tables of each page. No page has more than ``most`` numbers."""
+    """Divide the tables into pages with at most ``most`` numbers, and yield a list for each page: the pieces of tables that the page shows."""
     pieces: list[_Piece] = []
     left = most
     for table in tables:

@@ -102,7 +102,7 @@ def _ranged(series: Series, low: Cell, payload: int | None, links: Links) -> Htm
 
 
 def _acknowledgement(series: Series) -> Html:
-    """Say, as far as it is stated, which copies exist when the broker acknowledges a message, and where they are."""
+    """Return a sentence on the copies that exist when the broker acknowledges a message. The sentence names the conditions that are not stated."""
     key = dict(series.key)
     phrases = ", ".join(words(name, key[name]) for name in _OF_ACKNOWLEDGEMENTS if key[name] is not None)
     missing = ", ".join(condition_name(name) for name in _OF_ACKNOWLEDGEMENTS if key[name] is None)
@@ -153,7 +153,10 @@ def _throughput(series: Series, links: Links) -> Html:
 
 
 def _peak(series: Series, links: Links) -> Html:
-    """Sizes with notable loss do not count, because a rate at which most messages were lost says little."""
+    """Return a sentence on the highest goodput; an empty result if there is no goodput.
+
+    Sizes with notable loss count only if all sizes have it, because a rate at which most messages were lost says little.
+    """
     cells = headline(series, "goodput")
     if not cells:
         return NOTHING
@@ -171,7 +174,7 @@ def _peak(series: Series, links: Links) -> Html:
 
 
 def _loss(series: Series, links: Links) -> Html:
-    """Name the worst run, because a median of 0 % would hide a single run that lost messages."""
+    """Return a sentence on the largest loss of any run. The median is not enough: it hides a single run that lost messages."""
     losses = _with_value(series, "loss", "total")
     if not losses:
         return esc("Loss is not stated.")
