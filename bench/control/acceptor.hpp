@@ -36,7 +36,8 @@ public:
     SubscriberAcceptor(const Options& options, const Listener& listener, const Stop& stop, std::uint64_t secret,
                        std::function<bool()> cannot_complete);
 
-    /// Sorts the subscribers by their names. `joined` also holds the accepted ones if some are missing.
+    /// Waits for all subscribers of the run, and adds their connections to `joined` in the order of their names.
+    /// Returns an error if a subscriber is missing. In this case, `joined` contains the subscribers that have come.
     Result<void> accept_all(std::vector<Control>& joined);
 
     const RejectedConnections& rejected() const { return rejected_; }

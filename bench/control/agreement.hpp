@@ -7,8 +7,8 @@
 
 namespace tacholog {
 
-/// The options that must be the same on both sides, in the form of the hello frame: "--key=value --key=value ...".
-/// Otherwise the log of one side would state options that the other side does not have.
+/// Returns the options that must be the same on both sides, in the form of the hello frame: "--key=value ...". If the
+/// options were different, the log of one side would state options that the other side does not have.
 std::string agreement(const Options& options);
 
 }  // namespace tacholog

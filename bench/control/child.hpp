@@ -40,7 +40,7 @@ public:
 
     pid_t pid() const { return pid_; }
 
-    /// The exit status stays available for reap().
+    /// Returns true if the process has ended. Does not remove the exit status, so reap() can still read it.
     bool ended() const {
         siginfo_t facts{};
         return pid_ > 0 && ::waitid(P_PID, static_cast<id_t>(pid_), &facts, WEXITED | WNOHANG | WNOWAIT) == 0 &&

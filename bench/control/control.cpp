@@ -127,8 +127,8 @@ Result<Done> Control::fill(Patience patience) {
     return Done::yes;
 }
 
-/// Returns nothing if no complete frame was received. All frames pass through here, so that impossible values are
-/// always rejected.
+/// Returns the next frame that was received, or nothing if the frame is not complete yet. Returns an error if the frame
+/// has impossible values.
 Result<std::optional<Frame>> Control::next_frame() {
     auto frame = parse_frame(received_);
     if (!frame || !*frame) return frame;
@@ -288,7 +288,7 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
 
 namespace {
 
-/// Returns the part around the offset `at`, where the word differs from another one, or the whole word if it is short.
+/// Returns the part of the word around the offset `at`, or the whole word if it is short.
 std::string excerpt(const std::string& word, std::size_t at) {
     constexpr std::size_t longest = 160;
     constexpr std::size_t before = 60;

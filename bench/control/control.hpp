@@ -64,8 +64,8 @@ class Control {
 public:
     Control(Fd socket, const Stop& stop) : socket_(std::move(socket)), stop_(&stop), open_since_ns_(now_ns()) {}
 
-    /// The peer may send only `alive` frames for this time. Without this limit, a peer could make this side wait for
-    /// ever.
+    /// Limits the time in which the peer sends nothing but `alive` frames. Without this limit, a peer could make this
+    /// side wait for ever.
     void limit_work(Nanoseconds longest_ns) { longest_work_ns_ = longest_ns; }
 
     /// The name is used in messages if there are several peers.
@@ -139,7 +139,7 @@ public:
     int descriptor() const { return socket_.get(); }
     Result<Control> accept(Patience limit, const Stop& stop) const;
 
-    /// Returns nothing if no connection is waiting.
+    /// Accepts a waiting connection. Returns nothing if there is none, or if it cannot be accepted at the moment.
     Result<std::optional<Control>> accept_now(const Stop& stop) const;
 
 private:

@@ -10,7 +10,8 @@ namespace {
 
 constexpr Patience last_words{200};
 
-/// Collects the reasons that several peers have sent. This is done before this side sends them anything.
+/// Reads the frames of several peers to find out why the run has failed. This is done before this side tells the peers
+/// that it has failed.
 class LastWords {
 public:
     explicit LastWords(std::span<Control> others) {
@@ -56,7 +57,7 @@ Error told_by_several(const Error& seen, std::span<Control> others) {
     return words.reason.value_or(seen);
 }
 
-/// Returns nullptr if any of several peers may be the cause.
+/// Returns the peer that may have caused the error `seen`. Returns nullptr if this may be any of several peers.
 Control* whom_to_ask(const Error& seen, std::span<Control> others) {
     const auto found =
         std::find_if(others.begin(), others.end(), [&](const Control& other) { return other.concerns(seen); });

@@ -12,8 +12,9 @@
 
 namespace tacholog {
 
-/// Returns the result of `work`. `who` names the new process in errors: "the publisher". If this process is asked to
-/// stop, it also asks the new one. The calling process must not have other threads.
+/// Calls the function `work` in a new process, and returns its result. The text `who` names the new process in errors,
+/// for example "the publisher". If the calling process is asked to stop, it asks the new process to stop. The calling
+/// process must have only one thread.
 Result<void> in_fresh_process(const std::string& who, const Stop& stop, Log* log,
                               const std::function<Result<void>()>& work);
 

@@ -29,8 +29,9 @@ public:
         end.reset();
     }
 
-    /// `read` reads the bytes of each message. `fresh` is called with the number of each message that arrives for the
-    /// first time. Returns not_yet if no message arrived within `patience`.
+    /// Takes up to `messages` messages. Returns not_yet if no message arrived within `patience`. The function `read` is
+    /// called with the bytes of each message, and returns what it has read from them. The function `fresh` is called
+    /// with the number of each message that arrives for the first time.
     template <typename Read, typename Fresh>
     Result<Done> take(std::size_t messages, Patience patience, Read&& read, Fresh&& fresh) {
         bool any_counts = false;

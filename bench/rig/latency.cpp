@@ -43,8 +43,8 @@ public:
 private:
     enum class Outcome { came, lost, unreadable };
 
-    /// Ends after `longest_ns`, or when the caller has enough intervals. Then the current record holds the last
-    /// interval.
+    /// Makes round trips for the time `longest_ns`, or until the caller has enough intervals. Returns the duration of
+    /// all these round trips. The last interval is not handed over, but stays in the current record.
     Result<Nanoseconds> loop(Nanoseconds longest_ns, Nanoseconds interval_ns) {
         const Nanoseconds start_ns = now_ns();
         const Nanoseconds end_ns = start_ns + longest_ns;
@@ -103,7 +103,8 @@ private:
         return {};
     }
 
-    /// `found` is called with each interval, and returns whether the intervals are enough.
+    /// Runs one phase and returns its duration. The function `found` is called with each interval. It returns true if
+    /// the phase needs no further intervals.
     template <typename Found>
     Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
         newest_.restart(numbers_.count());

@@ -15,7 +15,7 @@ public:
 
     Nanoseconds length_ns() const { return length_ns_; }
 
-    // Called by the measuring thread:
+    // Only the measuring thread calls the following functions.
 
     void begin(Nanoseconds phase_start_ns) { phase_start_ns_ = start_ns_ = phase_start_ns; }
     void record(std::uint64_t latency_ns) { current_->histogram.record(latency_ns); }

@@ -54,7 +54,8 @@ public:
         interval_start_ns_ = now;
     }
 
-    /// Called by the monitor's thread during the phase, or by the caller after it.
+    /// Reports the intervals that were handed over. The monitor's thread calls this function during a phase, and the
+    /// measuring thread calls it after the phase.
     Result<void> collect() {
         while (LatencyRecord* record = records_.oldest()) {
             if (auto reported = report(*record); !reported) return reported;

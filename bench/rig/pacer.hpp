@@ -124,8 +124,9 @@ private:
         newest_.restart(next_index_);
     }
 
-    /// An answer with an unreadable number counts as one of the missing answers. Over a reliable transport, a duplicate
-    /// counts as one too: it can only be the answer to a message that is no longer remembered.
+    /// Returns true if a message that was sent has no answer yet. An answer with an unreadable number counts as the
+    /// answer to one of the messages. Over a reliable transport, a duplicate also counts as the answer to a message,
+    /// because it can only belong to a message that is no longer remembered.
     bool awaited() const {
         const std::uint64_t forgotten = lossy() ? 0 : faults_.duplicated;
         return answered_ + unreadable_ + forgotten < sent_;
@@ -224,7 +225,8 @@ private:
         return Done::yes;
     }
 
-    /// Called when the transport has accepted the pending message, or when its answer has arrived.
+    /// Counts the pending message as sent. Called when the transport has accepted the message, or when the answer to
+    /// the message has arrived.
     void count_sent() {
         is_counted_ = true;
         if (is_held_back_) ++held_back_;

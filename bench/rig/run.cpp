@@ -207,7 +207,8 @@ std::string reliability_of(const Options& options, const Transport& transport) {
     return everything ? "reliable" : "best-effort";
 }
 
-/// The text is empty if the transport never waits for a subscriber, because the user then has no choice.
+/// Returns the word for the log that says what the run does if a subscriber is slow. Returns an empty text if the
+/// transport never waits for a subscriber, because the user then has no choice.
 std::string slow_subscriber_of(const Options& options, const Transport& transport) {
     return transport.reliability == Reliability::reliable ? std::string{to_text(options.audience.slow)} : "";
 }
@@ -306,7 +307,7 @@ int run_role(const Run& run) {
                     before);
 }
 
-/// Without a file name, the log is standard output.
+/// Opens the log that is written to the file `output`, or to standard output if `output` is "-".
 Result<Log> open_log(const std::string& output, std::ofstream& file) {
     const std::string name = "--output " + output;
     if (output == "-") return Log{name, std::cout};

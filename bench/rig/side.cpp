@@ -27,7 +27,8 @@ SideCpus cpus_of(std::vector<int> allowed, std::size_t threads) {
     return {boot_identity(), std::move(allowed), allowed_cpus(), threads};
 }
 
-/// Intervals that are kept until the end of a phase have other lengths and times.
+/// Writes notes to the log if the side keeps its intervals until the end of each phase. A second note tells the length
+/// of the intervals if it differs from the requested length. `where` names the side in the notes.
 void tell_placement(const Side& side, const std::string& where) {
     if (side.placement.live) return;
     side.tell(Note{"reporting" + where +
@@ -208,7 +209,7 @@ Result<void> hear_of_run(Side& side) {
         return Error{"control channel: the peer is out of step with this side"};
     side.companion = run.companion;
     if (side.companion.empty() || side.transport.endpoint_at == nullptr || side.options.any_endpoint) return {};
-    // Checked like any endpoint that a peer names.
+    // The address of the companion program comes from the peer, so it is checked like an endpoint.
     const auto found = side.transport.endpoint_at(side.companion, side.control.remote_address());
     if (!found)
         return Error{"join '" + side.companion +

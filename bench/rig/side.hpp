@@ -80,8 +80,9 @@ struct Side {
                drain_s;
     }
 
-    /// A subscriber that follows the protocol reports fewer intervals. They begin with the first message, and end when
-    /// the publisher has ended.
+    /// Returns an upper limit for the number of intervals that a subscriber reports in a phase. A subscriber that
+    /// follows the protocol never reaches this limit, because its intervals end when the publisher has ended
+    /// the phase.
     std::uint64_t most_intervals() const {
         constexpr double shortest_s = 0.001;
         constexpr double reserve_s = 60;
@@ -95,7 +96,7 @@ struct Side {
     }
 };
 
-/// The name of one of several publishers in the log.
+/// Returns the name that a publisher has in the log if there are several publishers: "pub1" for the index 0.
 inline std::string name_of_publisher(std::size_t at) {
     return "pub" + std::to_string(at + 1);
 }
@@ -110,8 +111,9 @@ inline constexpr Nanoseconds pulse_ns = 50'000'000;
 struct Channels {
     std::unique_ptr<Publisher> publisher;
     std::unique_ptr<Subscriber> subscriber;
-    /// the ends of the second and further publishers, on each side; empty if there is only one publisher
+    /// on the publisher's side: all publishers after the first one
     std::vector<std::unique_ptr<Publisher>> more_publishers = {};
+    /// on the subscriber's side: one subscriber for each publisher after the first one
     std::vector<std::unique_ptr<Subscriber>> more_subscribers = {};
 };
 

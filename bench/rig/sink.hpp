@@ -41,8 +41,9 @@ inline Faults faults_of(const Side& side, const PhaseDoneFrame& counts) {
     return {counts.lost, counts.duplicated, counts.reordered, known_corrupted(side.options.handling, counts.corrupted)};
 }
 
-/// `Check` counts the messages by their numbers: Sequence, or KeyedSequence for keyed data. `Record` is the class of a
-/// test that takes the messages, reports intervals, and writes the results of a phase.
+/// Runs the phases of a subscriber. The class `Check` counts the messages by their numbers: Sequence, or KeyedSequence
+/// for keyed data. Each test has its own class for `Record`. This class takes the messages, reports the intervals, and
+/// writes the results of a phase.
 template <typename Check, template <typename> typename Record>
 class Sink {
 public:

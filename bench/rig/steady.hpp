@@ -11,7 +11,7 @@
 
 namespace tacholog {
 
-/// The median compares the seconds of a warm-up. It is 0 if there are no latencies.
+/// Returns the median of the latencies, or 0 if there are no latencies.
 inline double median_of(const Histogram& histogram) {
     return histogram.count() > 0 ? static_cast<double>(histogram.value_at_rank((histogram.count() + 1) / 2)) : 0;
 }

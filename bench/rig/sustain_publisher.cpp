@@ -12,7 +12,7 @@
 namespace tacholog {
 namespace {
 
-/// Never reached, because a trial has only one interval.
+/// A length of intervals that is longer than any trial, so that each trial has only one interval.
 constexpr Nanoseconds no_intervals_ns = std::numeric_limits<Nanoseconds>::max() / 2;
 
 class Searcher {
@@ -74,9 +74,9 @@ private:
         trial.keeps_loss = trial.loss_ratio <= plan().loss_ratio;
         const LatencyGoal& goal = *plan().latency;
         if (answered == 0) return;
-        // The allowed rates send enough messages for this percentile (option_rules.cpp). But the goal may allow some of
-        // them to be lost, and too few answers may be left. The largest latency is then used in place of the
-        // percentile. So a lack of answers alone never makes the trial miss the goal.
+        // At the allowed rates, a trial sends enough messages for this percentile (option_rules.cpp). Nevertheless, too
+        // few answers may arrive, because the goal may allow a loss of messages. In this case the largest latency
+        // replaces the percentile, so that a lack of answers alone never makes the trial miss the goal.
         const bool is_largest = goal.millionths == 1'000'000;
         const std::uint64_t latency_ns =
             is_largest ? trial.latency->max_ns() : trial.latency->nearest_rank_ns(goal.millionths);

@@ -251,9 +251,9 @@ private:
                 }
                 if (counts[who].size() < writers_.size()) owing = who;
             }
-            // A subscriber that was stopped may answer probes long after the publisher stopped waiting for them. All
-            // its answers come before its counts. When it has sent its counts, it may close its end, which is not an
-            // error.
+            // Answers to probes may still arrive, because the process of the subscriber may have been stopped for a
+            // while. A subscriber sends all answers before its counts, and may close its end of the transport after
+            // the counts. Therefore, an error only means that no more answers come.
             answers_come = answers_come && writers_.front().probes().take_all();
             if (!owing) count_arrived(counts);
             if (!owing) return writers_.size() > 1 ? counts.front() : first_of_each(counts);

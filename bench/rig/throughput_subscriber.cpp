@@ -1,5 +1,5 @@
-// The throughput and the demand test at the subscriber. It counts the messages that arrive, and reports to the
-// publisher every second and at the end of each phase.
+// The subscriber's side of the throughput test and of the demand test. The subscriber counts the messages that arrive,
+// and reports to the publisher every second and at the end of each phase.
 #include "base/waiting.hpp"
 #include "rig/count_intervals.hpp"
 #include "rig/probes.hpp"
@@ -30,7 +30,7 @@ public:
         measured_ = measured;
     }
 
-    /// Returns not_yet if no message arrived within a slice of time.
+    /// Takes messages of all publishers. Returns not_yet if no message arrived within the time `slice`.
     Result<Done> take(Intakes& intakes) {
         const auto read = [this](std::span<const std::byte> bytes) {
             return read_message(bytes, side_.options.handling);
@@ -56,7 +56,8 @@ public:
         if (intervals_.is_over(now)) intervals_.hand_over(now, so_far(intakes));
     }
 
-    /// Called by the monitor's thread during the phase, or by the caller after it.
+    /// Reports the intervals that were handed over. The monitor's thread calls this function during a phase, and the
+    /// measuring thread calls it after the phase.
     Result<void> collect() {
         while (const CountRecord* record = intervals_.oldest()) {
             if (auto reported = report(*record); !reported) return reported;

@@ -10,8 +10,8 @@
 
 namespace tacholog {
 
-/// The messages without an answer in time. Only the send times of the newest are remembered, for answers that still
-/// arrive. So the memory is limited, even if no answer arrives.
+/// The messages whose answers did not arrive in time. Their send times are remembered, because a late answer may still
+/// arrive. Only the newest send times are remembered, so the memory is limited even if no answer ever arrives.
 class UnansweredMessages {
 public:
     UnansweredMessages() { sent_.reserve(first_room); }
