@@ -211,7 +211,7 @@ def shared(conditions: Conditions, comparison: ComparisonKind) -> tuple[tuple[st
 
 
 def _compared_value(name: str, conditions: Conditions, comparison: ComparisonKind) -> Any:  # noqa: ANN401 - conditions have many types
-    # In a ranking, equal shares of the highest rate count as equal loads.
+    # A ranking compares the load share (the share of the highest rate) instead of the offered rate, if the load share is stated.
     if name == "offered_rate_per_s" and comparison == "ranking" and conditions["load_share"] is not None:
         return None
     return conditions[name]

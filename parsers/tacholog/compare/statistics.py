@@ -4,11 +4,12 @@ All values are logarithms: a difference of 0.05 is a ratio of e**0.05. A row of 
 Rank tests are also exact with ties (conditional on the ties), so integer microseconds need no approximation. The normal approximation with tie
 correction is used for more than `EXACT_RUNS` runs, and for a call with more than `MOST_PATTERNS` patterns of ties.
 
-The test by the largest row tests all rows of a report together: how large can the largest statistic of all rows get by chance? If a release changes
-nothing, the two runs of a pair can be swapped. A swap flips the signs of the pair's differences in all rows, so the correlation between the rows of a
-pair is preserved. The test applies all possible flips (for many pairs: a fixed random sample of them), and computes the largest statistic of all rows
-for each flip. The p-value of a row is the share of flips whose largest statistic is at least the statistic of the row. It is already adjusted for the
-number of rows, and exact if the differences of a pair are symmetric.
+The test by the largest row tests all rows of a report together. It compares each row with the largest statistic that all rows reach by chance.
+If a release changes nothing, the two runs of a pair can be swapped. A swap flips the signs of the pair's differences in all rows, so the correlation
+between the rows of a pair is preserved. The test applies all possible flips (for many pairs: a fixed random sample of them), and computes the largest
+statistic of all rows for each flip. The p-value of a row is the share of flips whose largest statistic is at least the statistic of the row. This
+p-value is already adjusted for the number of rows. It is exact if the differences of a pair are symmetric.
+
 Without pairs, the test divides the runs into two sides in all possible ways. A split determines which runs are the new side, for all rows. This
 test is exact if the order of the runs is random; the rows of a run may be correlated.
 
@@ -109,7 +110,10 @@ def unpaired_shift(old: Floats, new: Floats, hidden: RoundingRange | None = None
 
 
 def pair_averages(differences: Floats) -> Floats:
-    """Return the average of each two differences, and each single difference, shape (rows, pairs * (pairs + 1) / 2)."""
+    """Return the Walsh averages of each row: all its differences, and the averages of any two of them.
+
+    The shape is (rows, pairs * (pairs + 1) / 2), because a row has one difference for each pair of runs.
+    """
     first, second = np.triu_indices(differences.shape[1])
     averages: Floats = (differences[:, first] + differences[:, second]) / 2
     return averages
