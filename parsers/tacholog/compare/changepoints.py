@@ -139,10 +139,11 @@ def _changes_of_one_length(levels: Floats, noise: Floats, total: int) -> list[Ch
 
 
 def step_penalty(releases: int, histories: int) -> float:
-    """Return the penalty for one step in a history: how much better the steps must fit the history with this step than without it.
+    """Return the penalty for one step in a history. A step is accepted only if it reduces the squared distances by more than this penalty.
 
-    The fit is measured by the sum of the squared distances between the releases and the levels of the steps. The unit is the variance of the noise.
-    The penalty is the square of a quantile of Student's t. This quantile is corrected for the number of candidates for a step in all histories.
+    The distances are those between the levels of the releases and the mean level of their segment: steps divide a history into segments. The unit is
+    the variance of the noise. The penalty is the square of a quantile of Student's t, corrected for the number of candidates for a step in all
+    histories.
     """
     candidates = (releases - 1) * histories
     return float(student_t_two_sided_quantile(np.array([LEVEL / 2 / candidates]), releases - 1)[0]) ** 2

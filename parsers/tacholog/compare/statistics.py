@@ -4,7 +4,7 @@ All values are logarithms: a difference of 0.05 is a ratio of e**0.05. A row of 
 Rank tests are also exact with ties (conditional on the ties), so integer microseconds need no approximation. The normal approximation with tie
 correction is used for more than `EXACT_RUNS` runs, and for a call with more than `MOST_PATTERNS` patterns of ties.
 
-The test by the largest row tests all rows of a report together. It compares each row with the largest statistic that all rows reach by chance.
+The test by the largest row tests all rows of a report together. It compares each row with the largest statistic that any row reaches by chance.
 If a release changes nothing, the two runs of a pair can be swapped. A swap flips the signs of the pair's differences in all rows, so the correlation
 between the rows of a pair is preserved. The test applies all possible flips (for many pairs: a fixed random sample of them), and computes the largest
 statistic of all rows for each flip. The p-value of a row is the share of flips whose largest statistic is at least the statistic of the row. This
@@ -110,7 +110,7 @@ def unpaired_shift(old: Floats, new: Floats, hidden: RoundingRange | None = None
 
 
 def pair_averages(differences: Floats) -> Floats:
-    """Return the Walsh averages of each row: all its differences, and the averages of any two of them.
+    """Return the Walsh averages of each row: all differences of the row, and the averages of any two of them.
 
     The shape is (rows, pairs * (pairs + 1) / 2), because a row has one difference for each pair of runs.
     """

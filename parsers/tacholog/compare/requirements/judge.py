@@ -109,7 +109,8 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
     median_range = MedianInterval(max(median_range.low - widths[0], 0.0), median_range.high + widths[1], median_range.confidence)
     verdict = _absolute_verdict(median_range.low, median_range.high, requirement)
     reasons: tuple[str, ...] = ("across_limit",) if verdict == "undecided" else ()
-    # The verdict is undecided if one of a few sessions alone has a different verdict. More runs per session would not help.
+    # If there are too few sessions, all runs are judged together. In this case, the verdict is undecided if a session alone has a different verdict.
+    # More runs per session would not change this disagreement.
     if verdict != "undecided" and not over_sessions and any(_absolute_verdict(value, value, requirement) != verdict for value in by_session.values()):
         verdict, reasons = "undecided", ("sessions_disagree",)
     # Losses occur in bursts. A few runs that lost many messages do not change the median, so without this check, a limit of 0 would pass.
@@ -427,8 +428,8 @@ _NAMED = 8  # the largest number of values that a hint names
 def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Dataset, str | None]:
     """Return the part of the dataset with the numbers that a requirement selects. If there are no numbers, also return a hint.
 
-    The hint is for the user. It says which property in the requirement has a value that no number has. Numbers of controls are selected only if the
-    requirement names the label of controls.
+    The hint names the property whose required value no number has. Numbers of controls are selected only if the requirement names the label of
+    controls.
     """
     results = dataset.results
     remaining = (results["scope"] == "summary").to_numpy(bool)
