@@ -26,8 +26,9 @@ struct Sent {
     Nanoseconds first_to_last_ns() const { return last_ns - first_ns; }
     std::optional<double> rate_per_s() const { return rate_of(messages, first_to_last_ns()); }
 
-    /// Whether less than 99.9 % of the requested messages were sent. The rate does not show this, because it is
-    /// computed only up to the last message. One message that is due at the end of the phase may be missing.
+    /// Whether less than 99.9 % of the requested messages were sent. The number of messages is compared too, because
+    /// the rate is computed only up to the last message. This number may be one message too small, because one message
+    /// may be due exactly at the end of the phase.
     bool falls_short_of(double wanted_per_s, double duration_s) const {
         constexpr double enough = 0.999;
         const double planned = wanted_per_s * duration_s;
@@ -123,7 +124,7 @@ private:
         const std::size_t most = index == 0 ? 1 : messages_a_look_;
         const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(schedule.begin(index, now), most));
         if (auto sent = send_some(count, watch); !sent) return sent.error();
-        // At the end of a burst, messages that are held back would otherwise wait for the next burst.
+        // Messages that are held back are sent at the end of a burst, so that they do not wait for the next burst.
         if (demand_ && !schedule.is_in_burst(index + count)) {
             if (auto done = flush(watch); !done) return done.error();
         }

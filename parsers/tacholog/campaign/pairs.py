@@ -112,7 +112,7 @@ def schedule_pairs(
     unordered[1] = tuple(run_of[run.folder] for run in unordered[0])
     ordered: tuple[list[PlannedRun], list[PlannedRun]] = ([], [])
     for index, pair in enumerate(zip(*unordered, strict=True)):
-        # Two successive pairs use one coin toss. The second pair uses the opposite result, so that each side is first equally often.
+        # Two successive pairs use one coin toss. The second pair has the opposite order of sides, so each side is first in one of the two pairs.
         toss, is_second = divmod(pair[0].repetition - 1, 2)
         new_first = (random.Random(f"{seed} {pair[0].variant} {toss}").random() < 0.5) != bool(is_second)  # noqa: S311, PLR2004 - a coin, not a secret
         for side, run in enumerate(pair):
@@ -175,7 +175,10 @@ def _checksum(path: Path, builds: tuple[Build, Build]) -> str:
 
 
 def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
-    """Refuse a program of this machine if the process runs on another machine. Both sides would run the program that is installed there."""
+    """Raise an error if a process runs on another machine, but a build is a program of this machine.
+
+    Without the error, both sides would run the program that is installed on the other machine.
+    """
     remote = [process for block in campaign.runs for process in block.processes if _is_remote(campaign, process)]
     for build in builds:
         wrong = next((process for process in remote if not build.template and process.command[0] in build.tools), None)
@@ -268,7 +271,10 @@ def _extended(begun: Pairs, path: Path, pairs: int) -> Pairs:
 
 
 def _builds_as_started(begun: Pairs) -> tuple[Build, Build]:
-    """If the earlier pairs have no floor runs, the added pairs get none either, so that all pairs measure the same variants."""
+    """Return the builds for the added pairs.
+
+    The builds have no floor program if the earlier pairs have no floor runs. So all pairs measure the same variants.
+    """
     old, new = begun.builds
     if FLOOR in begun.plans[0].programs:
         return old, new

@@ -139,10 +139,11 @@ def _changes_of_one_length(levels: Floats, noise: Floats, total: int) -> list[Ch
 
 
 def step_penalty(releases: int, histories: int) -> float:
-    """Return the penalty for each step of a division.
+    """Return the penalty for one step in a history. A step is accepted only if it reduces the squared distances by more than this penalty.
 
-    One more step is accepted only if it reduces the squared distances by more than this penalty. The unit is the variance of the noise. The penalty
-    is the square of a quantile of Student's t, corrected for the number of candidates for a step.
+    The distances are those between the levels of the releases and the mean level of their segment: steps divide a history into segments. The unit is
+    the variance of the noise. The penalty is the square of a quantile of Student's t, corrected for the number of candidates for a step in all
+    histories.
     """
     candidates = (releases - 1) * histories
     return float(student_t_two_sided_quantile(np.array([LEVEL / 2 / candidates]), releases - 1)[0]) ** 2
@@ -226,7 +227,10 @@ def _trend_p(levels: Floats) -> Floats:
 
 @functools.lru_cache(maxsize=8)
 def _order_signs(releases: int) -> Floats:
-    """Return 1 for pairs in the order of time, else -1, shape (orders, pairs of releases). The first order is the order of time."""
+    """Return a matrix with a row for each shuffle of the releases, and a column for each pair of releases.
+
+    A value is 1 if the shuffle keeps the order of the two releases, else -1. In the first row, nothing is shuffled, so all values are 1.
+    """
     generator = np.random.default_rng(1)
     orders = np.stack([np.arange(releases), *(generator.permutation(releases) for _ in range(_SHUFFLES))])
     first, second = np.triu_indices(releases, 1)

@@ -170,11 +170,12 @@ def judge(
     Two runs with the same host file were made on the same machine, even if the file is incomplete.
 
     Args:
-        old: the conditions of one side: ``metric``, and all conditions in `asked` or ``only``; for a diff also ``host``, ``machine``, ``test``.
+        old: the conditions of one side. They contain ``metric`` and all conditions to judge. For a diff, they also contain ``host``, ``machine`` and
+            ``test``.
         new: the conditions of the other side.
         across: conditions that may differ; a label is written as ``label.plugin``.
         comparison: the kind of comparison.
-        only: the conditions to judge; empty: all conditions of this kind of comparison.
+        only: the names of the conditions to judge. If there are none, the conditions that `asked` returns are judged.
     """
     same_host = old.get("host") is not None and old.get("host") == new.get("host")
     fields = [field for field in only or asked(comparison, old["metric"]) if not (field in across or (field in MACHINE and "host" in across))]
@@ -210,7 +211,7 @@ def shared(conditions: Conditions, comparison: ComparisonKind) -> tuple[tuple[st
 
 
 def _compared_value(name: str, conditions: Conditions, comparison: ComparisonKind) -> Any:  # noqa: ANN401 - conditions have many types
-    # In a ranking, equal shares of the highest rate count as equal loads.
+    # A ranking compares the load share (the share of the highest rate) instead of the offered rate, if the load share is stated.
     if name == "offered_rate_per_s" and comparison == "ranking" and conditions["load_share"] is not None:
         return None
     return conditions[name]

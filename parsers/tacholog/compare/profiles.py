@@ -141,7 +141,7 @@ def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
 
 
 def _settings_of_one_side(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """Yield one difference for each setting, with the names of its transports. The rows of these transports are still compared."""
+    """Yield a difference for each setting that only one side states. Transports with the same setting and value are named in one difference."""
     before, after = _settings(old), _settings(new)
     transports_of: dict[tuple[str, str | None, str | None], list[str]] = {}
     for transport in sorted(before.keys() & after.keys()):
@@ -221,7 +221,10 @@ def is_same_build(old: Dataset, new: Dataset) -> bool:
 
 
 def is_same_control(old: Dataset, new: Dataset) -> bool:
-    """Whether the controls of both sides are the same program; true if a side does not state it. Different controls show nothing about the host."""
+    """Whether the controls of both sides are the same program; also true if a side does not state the program of its controls.
+
+    If the controls are different programs, they show nothing about the host.
+    """
     builds = [{program[0] for program in _programs(side, controls=True) if program} for side in (old, new)]
     return builds[0] == builds[1] or not all(builds)
 

@@ -4,11 +4,12 @@ All values are logarithms: a difference of 0.05 is a ratio of e**0.05. A row of 
 Rank tests are also exact with ties (conditional on the ties), so integer microseconds need no approximation. The normal approximation with tie
 correction is used for more than `EXACT_RUNS` runs, and for a call with more than `MOST_PATTERNS` patterns of ties.
 
-The test by the largest row tests all rows of a report together: how large can the largest statistic of all rows get by chance? If a release changes
-nothing, the two runs of a pair can be swapped. A swap flips the signs of the pair's differences in all rows, so the correlation between the rows of a
-pair is preserved. The test applies all possible flips (for many pairs: a fixed random sample of them), and computes the largest statistic of all rows
-for each flip. The p-value of a row is the share of flips whose largest statistic is at least the statistic of the row. It is already adjusted for the
-number of rows, and exact if the differences of a pair are symmetric.
+The test by the largest row tests all rows of a report together. It compares each row with the largest statistic that any row reaches by chance.
+If a release changes nothing, the two runs of a pair can be swapped. A swap flips the signs of the pair's differences in all rows, so the correlation
+between the rows of a pair is preserved. The test applies all possible flips (for many pairs: a fixed random sample of them), and computes the largest
+statistic of all rows for each flip. The p-value of a row is the share of flips whose largest statistic is at least the statistic of the row. This
+p-value is already adjusted for the number of rows. It is exact if the differences of a pair are symmetric.
+
 Without pairs, the test divides the runs into two sides in all possible ways. A split determines which runs are the new side, for all rows. This
 test is exact if the order of the runs is random; the rows of a run may be correlated.
 
@@ -109,7 +110,10 @@ def unpaired_shift(old: Floats, new: Floats, hidden: RoundingRange | None = None
 
 
 def pair_averages(differences: Floats) -> Floats:
-    """Return the average of each two differences, and each single difference, shape (rows, pairs * (pairs + 1) / 2)."""
+    """Return the Walsh averages of each row: all differences of the row, and the averages of any two of them.
+
+    The shape is (rows, pairs * (pairs + 1) / 2), because a row has one difference for each pair of runs.
+    """
     first, second = np.triu_indices(differences.shape[1])
     averages: Floats = (differences[:, first] + differences[:, second]) / 2
     return averages
@@ -121,7 +125,9 @@ def side_differences(old: Floats, new: Floats) -> Floats:
 
 
 def adjusted(p: Floats) -> Floats:
-    """Return the p-values adjusted by Benjamini and Hochberg: the rows with at most q have a false discovery rate of q.
+    """Return the p-values adjusted by Benjamini and Hochberg.
+
+    A row is a discovery if its adjusted p-value is at most q. On average, at most the share q of the discoveries is false.
 
     `scipy.stats.false_discovery_control` returns the same values (a test checks it), but its import takes longer than most comparisons.
 
@@ -267,7 +273,7 @@ def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[i
 
 @functools.lru_cache(maxsize=4096)
 def _signed_rank_null(doubled_ranks: tuple[int, ...]) -> Floats:
-    """Return the probability of each sum of these ranks if each is included with probability 1/2. The index is the sum."""
+    """Return the probability of each sum of ranks, in an array whose index is the sum. A sum includes each rank with probability 1/2."""
     distribution = np.zeros(sum(doubled_ranks) + 1)
     distribution[0] = 1.0
     for rank in doubled_ranks:
@@ -442,7 +448,10 @@ def flips_of(pairs: int) -> int:
 
 
 def splits_of(olds: int, news: int) -> int:
-    """Return how many splits of the runs the test applies. If the sides are equally large, a split and its mirror image count once."""
+    """Return the number of splits that the test uses. A split divides the runs into an old side and a new side.
+
+    If both sides have the same number of runs, a split and its mirror image count once.
+    """
     return min(comb(olds + news, news) // (2 if olds == news else 1), MOST_FLIPS)
 
 
@@ -539,7 +548,10 @@ def _signs(pairs: int) -> Floats:
 
 @functools.lru_cache(maxsize=16)
 def _splits(olds: int, news: int) -> Floats:
-    """Return 1 for the runs of the new side, else 0, shape (splits, runs). The first split is the true split: its last runs are new."""
+    """Return a matrix with a row for each split of the runs into two sides, and a column for each run.
+
+    A value is 1 if the run is on the new side in this split, else 0. The first row is the split that was measured: the last runs are new.
+    """
     runs = olds + news
     if splits_of(olds, news) < MOST_FLIPS:
         chosen = itertools.combinations(range(runs - 1, -1, -1), news)

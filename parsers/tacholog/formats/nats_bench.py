@@ -282,7 +282,7 @@ class _BenchReport:
             yield Finding(line, None)
 
     def close(self) -> Iterator[Finding]:
-        """Leave the report. A client's line is broken if no other line states the kind of the client."""
+        """End the results of this benchmark. Yield a broken line for each client whose kind is not stated by any line."""
         for client in self._clients:
             yield Finding(client, Broken("no line says what this client did"))
         self._clients, self._last_client, self._of_clients, self._of_calls = [], 0, "", ""

@@ -448,7 +448,7 @@ class Packets:
         self._record = next((finding.what for finding in findings if isinstance(finding.what, Record)), self._record)
 
     def take(self, line: Line, text: str) -> Finding | None:
-        """Read the header or a row; ``None`` for any other line. ``text`` is the line without its prefix."""
+        """Return the finding on the header or a row of the table; ``None`` for any other line. ``text`` is the line without its prefix."""
         if header := _HEADER.fullmatch(text):
             self.is_open = self._record is not None and (self._record.conditions.basis == "rtt") == (header["latency"] == "rtt")
             self._latencies_ns = Distribution(is_exact=False)

@@ -360,7 +360,7 @@ def why_no_text(head: bytes) -> str | None:
 def utf16_of(head: bytes) -> str | None:
     """Return the name of the UTF-16 encoding of bytes, as ``iconv`` needs it; ``None`` for other encodings.
 
-    The bytes may have no byte-order mark. Then every second byte of UTF-16 is zero.
+    UTF-16 without a byte-order mark is recognised too, because nearly every second byte of such a text is zero.
     """
     if head.startswith(UTF16_MARKS):
         return "UTF-16"

@@ -109,7 +109,8 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
     median_range = MedianInterval(max(median_range.low - widths[0], 0.0), median_range.high + widths[1], median_range.confidence)
     verdict = _absolute_verdict(median_range.low, median_range.high, requirement)
     reasons: tuple[str, ...] = ("across_limit",) if verdict == "undecided" else ()
-    # Few sessions do not show how much sessions differ. If some sessions fulfil the limit and others do not, more runs per session would not help.
+    # If there are too few sessions, all runs are judged together. In this case, the verdict is undecided if a session alone has a different verdict.
+    # More runs per session would not change this disagreement.
     if verdict != "undecided" and not over_sessions and any(_absolute_verdict(value, value, requirement) != verdict for value in by_session.values()):
         verdict, reasons = "undecided", ("sessions_disagree",)
     # Losses occur in bursts. A few runs that lost many messages do not change the median, so without this check, a limit of 0 would pass.
@@ -135,7 +136,7 @@ def _median(values: Sequence[float], requirement: Requirement) -> float | None:
 
 
 def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowVerdict:
-    """Return ``undecided`` if only a part of the interval fulfils the limit. A value equal to the limit fulfils it."""
+    """Return whether an interval fulfils the limit; ``undecided`` if only a part of it does. A value equal to the limit fulfils the limit."""
     limit = requirement.limit
     room = abs(limit) * _EXACT
     if requirement.max is not None:
@@ -425,10 +426,10 @@ _NAMED = 8  # the largest number of values that a hint names
 
 
 def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Dataset, str | None]:
-    """Return the numbers that a requirement selects, with their runs. Controls are left out, unless the requirement names their label.
+    """Return the part of the dataset with the numbers that a requirement selects. If there are no numbers, also return a hint.
 
-    Returns:
-        The part of the dataset; if it is empty, also a hint, which names the property that no number has.
+    The hint names the property whose required value no number has. Numbers of controls are selected only if the requirement names the label of
+    controls.
     """
     results = dataset.results
     remaining = (results["scope"] == "summary").to_numpy(bool)

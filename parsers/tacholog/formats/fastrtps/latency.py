@@ -152,7 +152,7 @@ class QuotedFile(LogTable):
 
     @staticmethod
     def is_heading(text: str) -> bool:
-        """Whether the text is a heading of such a file."""
+        """Whether the text is the line of headings of a CSV file of an old version."""
         return any(pattern.fullmatch(text) for pattern in (_OF_ONE_SIZE, _OF_ALL_SIZES, _OF_DEMANDS))
 
     def knows(self, squeezed: str) -> bool:
@@ -208,7 +208,7 @@ RAW_HEADER = "Sample,Payload[Bytes],Latency[us]"
 _SAMPLE = re.compile(r"([0-9]{1,15}),([0-9]{1,15}),([0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-][0-9][0-9])?)")
 _UNITS_PER_MICROSECOND = 10**6  # Samples are stored in picoseconds: six decimals of a microsecond.
 _NS_PER_UNIT = 1e-3
-# Samples with at most six decimals and no exponent. Other samples are rounded one by one.
+# Only samples with at most six decimals and no exponent are read in bulk. `RawFile.take` reads all other samples one by one.
 SAMPLES = Bulk(rb"\d{1,15}+,\d{1,15}+,\d{1,9}+(?:\.\d{1,6}+)?+")
 
 
@@ -244,7 +244,10 @@ class RawFile(LogTable):
         self._distribution.add(round(float(match[3]) * _UNITS_PER_MICROSECOND))
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Add samples of the current payload, until a sample is missing."""
+        """Read many samples together. Return how many samples were read, and the findings on them.
+
+        Reading stops before the first sample of another payload, and before a gap in the indices.
+        """
         import numpy as np
 
         if lines.bulk is not SAMPLES:
@@ -263,7 +266,10 @@ class RawFile(LogTable):
         return BulkStep(count, findings)
 
     def close(self) -> Iterator[Finding]:
-        """Yield the record of the payload that ends here, on its last line."""
+        """End the current payload, and yield the finding on its last line.
+
+        The finding is the record of the payload, or `Broken` if a sample of the payload is missing or garbled.
+        """
         if self._last and self._damaged:
             yield Finding(self._last, Broken("samples before this one are missing or garbled: the statistics of its payload cannot be computed"))
         elif self._last:

@@ -38,7 +38,10 @@ class Form(NamedTuple):
 
     @classmethod
     def from_cells(cls, cells: Mapping[str, str], *more: Any, end: str = "", **others: Any) -> Self:  # noqa: ANN401 - what a form has besides its columns
-        """Return a form from the patterns of its cells. ``end`` may follow the last cell."""
+        """Return a form whose columns have the patterns in ``cells``.
+
+        ``end`` is the pattern of the text after the last cell. ``more`` and ``others`` are the attributes of the form after ``columns``.
+        """
         *_, last = cells
         return cls({name: re.compile(f"({cell}){end if name == last else ''}") for name, cell in cells.items()}, *more, **others)
 

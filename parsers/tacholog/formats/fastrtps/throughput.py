@@ -98,7 +98,10 @@ def form_of(squeezed: str) -> Form | None:
 
 
 class DemandTable(RecordTable):
-    """An open table, with its form and the recovery time that a banner states before it."""
+    """A table of ThroughputTest that is being read.
+
+    If the table has no column of recovery times, its rows get the recovery time of the banner before the table.
+    """
 
     def __init__(self, form: Form, recovery_ms: int | None) -> None:
         self.form = form
@@ -303,7 +306,7 @@ def _video_header(words: Sequence[str], percent: str) -> str:
     return ",".join(f"{w}stdev,{w}Mean,min{w},{w}50{percent},{w}90{percent},{w}99{percent},{w}99.99{percent},{w}max" for w in words)
 
 
-# The form below each header, and the widths of its columns. Columns of the CSV file have no fixed width.
+# The form and the widths of the columns of each table of VideoTest, by the table's header. Columns of the CSV file have no fixed width.
 VIDEO_FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
     "Samples," + _video_header(["Avg"], "%"): (_video_form(_RATE), [11, 11, 11, 11, 11, 11, 11, 13, 11]),
     "Samples," + _video_header(["FameDrop"], "%"): (_video_form(_LOST), [11, 15, 14, 13, 14, 14, 14, 16, 14]),
@@ -312,10 +315,10 @@ VIDEO_FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
 
 
 def _video_field(metric: str, name: str) -> Field:
-    """The tables have two decimals. A C++ stream printed the numbers in the file."""
     key = f"{metric}_{name}"
 
     def resolution(cells: Cells) -> float:
+        # The tables have two decimals. In the CSV file, the number of decimals varies, because a C++ stream printed the numbers.
         is_file = all(any(other.startswith(metric) for other in cells) for metric in (_RATE, _LOST))
         return unit_of_last_place(cells[key]) if is_file else 0.01
 

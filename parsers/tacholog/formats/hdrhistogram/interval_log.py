@@ -146,7 +146,7 @@ def _buckets(text: str) -> Counter[tuple[int, int]]:
         raise ValueError("it is cut or too large")
     cookie, length, shift, digits, lowest, _, ratio = _HEAD.unpack_from(plain)
     if cookie & ~0xF0 != _PLAIN or length != len(plain) - _HEAD.size or shift or ratio != 1 or not 0 <= digits <= 5 or lowest < 1:  # noqa: PLR2004
-        raise ValueError("its head is unknown, or its values are not integers")
+        raise ValueError("it has an unknown head, or values that are not integers")
     half = max(_ceil_log2(2 * 10**digits), 1) - 1  # Each bucket except the first has 2**half sub-buckets.
     magnitude = lowest.bit_length() - 1
     buckets: Counter[tuple[int, int]] = Counter()
