@@ -12,7 +12,7 @@ are on stderr. So a log may lack the results, or the banner and the progress.
 ``Length`` is the size of a sample as the tool counts this size: 28 bytes are RTI's own header. "Mbps" is 10**6 bit/s of this size. "Lost" counts the
 gaps in the sequence numbers at this subscriber. A latency is half of a round trip; the tool halves by integer division.
 
-The conditions are read from the banner: reliability, keys, batching, rate, time, listeners or waitsets, type, FlatData, zero copy and the transport.
+Conditions are read from the banner: reliability, keys, batching, rate, time, listeners or waitsets, type, FlatData, zero copy and the transport.
 The condition ``settings`` contains other requested features of the middleware: asynchronous publishing, flow controller, multicast, turbo mode,
 throttling, and the mode of TCP. Some values of the banner are environment, because they name a run or a machine, or repeat conditions: identifiers,
 the domain, the network card, the file of QoS profiles, and how often a latency is measured.
