@@ -72,7 +72,7 @@ def test_broken_line_is_reported_with_file_and_line_and_strict_fails() -> None:
     assert "664.2" in done.stdout
 
 
-def test_broken_line_without_strict_affects_only_itself() -> None:
+def test_parse_with_a_broken_line_succeeds_if_the_option_strict_is_absent() -> None:
     assert tacholog("parse", FORMATS / "rti/cut-short.log").returncode == 0
 
 
@@ -182,7 +182,7 @@ def test_strict_parsing_reports_a_run_without_a_result_and_fails() -> None:
     assert f"{log}: the run has no result: no result in the log" in done.stderr
 
 
-def test_summary_reads_not_stated_if_a_log_does_not_state_the_end_of_its_run() -> None:
+def test_summary_says_that_a_log_does_not_state_the_end_of_the_run() -> None:
     done = tacholog("parse", DATA / "rti/udpv4-wan/keyed-reliable", "--summary", "--strict")
 
     assert done.returncode == 0

@@ -18,7 +18,7 @@ def current() -> Surfaces:
     return surfaces()
 
 
-def test_stable_surface_changes_only_with_its_version_and_additions_are_recorded(current: Surfaces) -> None:
+def test_stable_surfaces_are_equal_to_the_recorded_surfaces(current: Surfaces) -> None:
     broken, unrecorded = changes(json.loads(RECORD.read_text(encoding="utf-8")), current)
 
     raise_version = (
@@ -30,7 +30,7 @@ def test_stable_surface_changes_only_with_its_version_and_additions_are_recorded
     assert not unrecorded, "\n".join([f"This is an addition to a stable surface, or a new version. Record it: {COMMAND}", *unrecorded])
 
 
-def test_documentation_names_each_surface(current: Surfaces) -> None:
+def test_page_about_stability_lists_each_stable_surface(current: Surfaces) -> None:
     page = (ROOT / "docs/stability.md").read_text(encoding="utf-8")
 
     rows = [line.split("|")[1].strip().replace("`", "") for line in page.splitlines() if line.startswith("| ") and "---" not in line]
@@ -103,7 +103,7 @@ def test_exit_codes_of_each_command_are_recorded(current: Surfaces) -> None:
     }
 
 
-def test_raised_version_allows_a_removal(current: Surfaces) -> None:
+def test_item_of_a_stable_surface_may_be_removed_if_the_version_is_raised(current: Surfaces) -> None:
     broken, unrecorded = changes(current, altered(current, "run.toml", "Manifest.system", None, version="2"))
 
     assert broken == []

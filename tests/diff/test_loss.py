@@ -128,7 +128,7 @@ def test_loss_is_confounded_by_the_order_if_the_runs_are_in_blocks(side: Callabl
 
 
 def in_blocks(side: Callable[..., object], old: Values, new: Values) -> Comparison:
-    """All old runs precede all new runs, so no test is possible."""
+    """Return a comparison in which all old runs precede all new runs, so no test is possible."""
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     runs = old.shape[1]
     return compare(side(old, range(runs), **said), side(new, range(runs, 2 * runs), **said), Policy())  # type: ignore[arg-type]
@@ -156,7 +156,7 @@ def test_increase_of_the_median_loss_is_distinguished_from_an_increase_of_the_la
     assert conclusion(report).endswith(said.replace(" %", "\u00a0%"))
 
 
-def test_rows_with_equal_medians_but_larger_loss_come_first_and_are_called_higher(side: Callable[..., object]) -> None:
+def test_rows_with_an_increase_of_loss_come_first_if_the_medians_hardly_differ(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([[0.0] * 5 + [0.006], NOTHING, NOTHING]), np.array([NOTHING, [0.0] * 5 + [0.013], BURSTS]))
 
     assert {loss.verdict for loss in report.losses} == {"unreplicated_same"}
@@ -229,7 +229,7 @@ def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
         yield bursts[0], bursts[1]
 
 
-def test_reports_on_one_build_with_bursts_of_loss_have_at_most_5_percent_false_verdicts(
+def test_bursts_of_loss_cause_false_verdicts_in_at_most_5_percent_of_reports(
     lost: Callable[..., Comparison], figure: Callable[[str, str], None]
 ) -> None:
     reports = [lost(*sides) for sides in simulated(0.0)]

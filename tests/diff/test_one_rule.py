@@ -115,7 +115,7 @@ def test_no_kind_of_comparison_refuses_equal_conditions(side: Side) -> None:
 
 @pytest.fixture
 def view(side: Side) -> View:
-    """The first series has the usual conditions. Each other series differs from it in one condition."""
+    """Return a view of many series. The first series has the usual conditions, and each later series differs from the first in one condition."""
     cases: list[dict[str, Any]] = [{}, *(changes for changes, _ in OTHERS.values()), {"definition": None}, {"basis": None}, {"load_mode": None}]
     sides = [side(VALUES, run=[f"{place}-{number}" for number in range(6)], transport=f"t{place}", **case) for place, case in enumerate(cases)]
     results, runs = (pd.concat([getattr(one, name) for one in sides], ignore_index=True) for name in ("results", "runs"))

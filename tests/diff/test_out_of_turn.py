@@ -101,7 +101,7 @@ def test_host_that_is_slower_on_the_second_day_never_makes_the_release_worse(fig
     assert shares.called == 0
 
 
-def test_release_that_is_ten_percent_slower_is_measured_worse(figure: Figure) -> None:
+def test_release_that_is_ten_percent_slower_has_the_verdict_measured_worse(figure: Figure) -> None:
     shares = simulated(lambda _: float(np.log(1.1)))
 
     figure("two days, release 10 % slower", f"measured worse in {shares.measured_worse:.1%} of {REPORTS} reports, {shares.rows_worse:.1%} of rows")

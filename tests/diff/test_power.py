@@ -63,7 +63,10 @@ class Found(NamedTuple):
 
 
 def with_change(case: Case, reports: int, seed: int) -> Floats:
-    """Return logarithms, shape (reports * rows, pairs). In each report, only the first ``case.changed`` rows change."""
+    """Return the differences of pairs as logarithms, shape (reports * rows, pairs).
+
+    In each report, only the first rows change. The number of these rows is ``case.changed``.
+    """
     generator = np.random.default_rng(seed)
     old, new = case.noise(generator, (2 * reports, ROWS, case.pairs)).reshape(2, reports, ROWS, case.pairs)
     new[:, : case.changed] += np.log1p(case.percent / 100)
@@ -144,7 +147,7 @@ def test_few_pairs_of_one_build_are_rarely_called_better_or_worse(noise: Noise, 
     assert false <= tries(at_most(0.05, REPORTS), 0.07)
 
 
-def test_eight_pairs_find_a_single_change_in_half_of_the_reports_with_noise_of_real_campaigns(checkout: Path, figure: Figure) -> None:
+def test_eight_pairs_with_real_noise_reveal_half_of_all_changes_of_a_single_row(checkout: Path, figure: Figure) -> None:
     found = {name: resampled(measured(checkout / "data/perftest" / name), 8, 10, REPORTS, 33) for name in CAMPAIGNS}
 
     for name, one in found.items():
@@ -162,9 +165,10 @@ def test_real_pairs_with_randomly_swapped_sides_are_rarely_called_better_or_wors
 
 
 def largest_of_all_rows(differences: Floats) -> Floats:
-    """Compute the p-value of each row from all sign flips.
+    """Return the p-value of each row, computed from all sign flips.
 
-    Each flip has a largest Student's t of all rows. The p-value of a row is the share of flips whose largest t is not smaller than the t of the row.
+    For each flip, the largest Student's t among all rows is found. The p-value of a row is the share of flips whose largest t is not smaller than
+    the t of the row without a flip.
     """
     pairs = differences.shape[1]
     reached = np.zeros(len(differences))

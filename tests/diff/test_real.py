@@ -97,7 +97,10 @@ def test_best_effort_over_a_wan_is_compared_with_reliable(checkout: Path) -> Non
 
 
 def raw_log(folder: Path, model: str, second: str) -> Path:
-    """The log of perftest states this CPU and starts at this second."""
+    """Write a log of perftest to the new folder, and return the folder.
+
+    In the log, ``model`` is the model of the CPU, and ``second`` is the second of the start time.
+    """
     folder.mkdir()
     text = (FORMATS / "native" / "latency-udp.log").read_text().replace("Intel(R) Xeon(R) Processor", model)
     (folder / "run.log").write_text(text.replace("T04:04:02.", f"T04:04:{second}."))

@@ -321,7 +321,7 @@ def test_sides_that_are_not_interleaved_are_undecided(side: Side, noise: NDArray
     assert report.results[0].rows[0].reasons == ("order_confounded",)
 
 
-def test_old_key_gate_is_accepted_and_means_the_threshold_of_the_diff(side: Side, noise: NDArray[np.float64], tmp_path: Path) -> None:
+def test_limit_of_an_old_gate_table_is_the_threshold_of_tacholog_diff(side: Side, noise: NDArray[np.float64], tmp_path: Path) -> None:
     old, new = side(noise[0][:2], OLD_TURNS), side(noise[1][:2] * np.array([[1.0], [1.2]]), NEW_TURNS)
 
     report = judged(tmp_path, '[[gate]]\ntransport = "shm"\nstatistic = "p50"\n', new, lambda _: old, "main")

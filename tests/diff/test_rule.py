@@ -273,7 +273,7 @@ def test_row_states_the_values_of_both_groups_if_its_runs_form_two_groups(compar
     assert diff_words.remark(row).endswith("; the old runs form two groups, around 10\u00a0µs and 15\u00a0µs")
 
 
-def test_row_uses_the_threshold_of_its_override_and_otherwise_of_the_policy(compared: Compared, noise: Floats) -> None:
+def test_threshold_of_a_row_comes_from_the_policy_if_no_override_fits_the_row(compared: Compared, noise: Floats) -> None:
     policy = Policy(thresholds_percent=Bands(centre=20, high=20, tail=20), row=(Override(threshold_percent=2, payload_bytes=16),))
 
     report = compared(noise[0], noise[1] * 1.1, policy)

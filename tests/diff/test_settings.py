@@ -36,7 +36,7 @@ def test_each_differing_setting_is_named_with_both_values(log: Path) -> None:
     assert "2 not comparable." in shown
 
 
-def test_report_names_the_across_option_if_only_the_configuration_differs(log: Path) -> None:
+def test_report_proposes_the_option_across_if_only_the_configuration_differs(log: Path) -> None:
     new = other(log, "settings high_water_mark=1000 io_threads=1 sockets=pub-sub-block\n")
     new.write_text(new.read_text(encoding="utf-8").replace(" waiting=busy-poll ", " waiting=block "), encoding="utf-8")
 

@@ -83,7 +83,7 @@ def test_comment_shows_the_worst_row_first_and_counts_the_rows_of_each_verdict(c
     assert lines[0] == "### old → new: 2 worse, 1 better, 1 no change"
 
 
-def test_comment_without_a_change_states_the_numbers_of_worse_and_of_unchanged_rows(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_states_the_number_of_worse_rows_even_if_no_row_changed(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
     assert text.startswith("### old → new: 0 worse, 4 no change")
@@ -127,7 +127,7 @@ def test_comment_with_nothing_to_fold_has_no_folded_section(compared: Compared, 
 # --- Files for other services
 
 
-def test_value_of_a_row_is_the_median_of_runs_with_its_interval(side: Side) -> None:
+def test_value_of_a_row_is_the_median_of_the_runs_and_has_an_interval(side: Side) -> None:
     (row,) = row_values(side(VALUES))
 
     assert (row.value, row.low, row.high, row.confidence, row.runs, row.unit) == (4300.0, 4000.0, 4600.0, 1 - 2 / 64, 6, "ns")

@@ -78,7 +78,7 @@ def test_page_has_examples_for_most_verdicts() -> None:
     }
 
 
-def test_band_on_the_page_equals_the_band_of_the_file_on_the_page(tmp_path: Path) -> None:
+def test_example_file_on_the_page_yields_the_bands_that_the_page_states(tmp_path: Path) -> None:
     text = PAGE.read_text()
     (table,) = re.findall(r"^```csv\n(.+?)^```", text, re.MULTILINE | re.DOTALL)
     (said,) = re.findall(r"^```toml\n(single_percent.+?)^```", text, re.MULTILINE | re.DOTALL)

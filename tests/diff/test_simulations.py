@@ -47,7 +47,7 @@ def autocorrelated(generator: np.random.Generator, shape: tuple[int, ...]) -> Fl
 
 
 def bimodal(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """About three of ten runs are 15 % slower."""
+    """Return noise with two modes: about three of ten runs are 15 % slower."""
     return iid(generator, shape) + np.where(generator.random(shape) < 0.3, np.log(1.15), 0.0)
 
 
@@ -91,7 +91,7 @@ def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = 
 
 
 def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[Estimates, NDArray[np.int64], float]]:
-    """Yield the arguments of `tacholog.compare.diff.estimate`. All rows of a report have the same pairs."""
+    """Yield the arguments of `adjusted_together` for each report. Within a report, all rows have the same pairs."""
     pairs, family = differences.shape[1], np.arange(rows)
     numbers = np.tile(np.arange(pairs), (rows, 1))
     every = np.ones(rows, bool)
@@ -112,7 +112,7 @@ def lay_out_nothing(pairs: int) -> LaidOut:
 
 
 class Printed(NamedTuple):
-    """Shares of rows with rounded values.
+    """Shares of rows whose intervals are right although the values are rounded.
 
     Attributes:
         covered: the share of rows whose 95 % interval contains the true change.

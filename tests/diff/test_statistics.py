@@ -53,7 +53,7 @@ def test_approximate_p_value_of_many_runs_is_close_to_the_exact_p_value() -> Non
     assert unpaired_shift(old, new).p == pytest.approx(expected, abs=0.01)
 
 
-def test_tied_differences_have_the_exact_p_value_of_all_sign_arrangements() -> None:
+def test_paired_p_value_is_exact_if_some_differences_are_equal() -> None:
     differences = np.array([[0.0, 1, 1, 1, 2, 2, -1, 0]])
     signs = np.array(np.meshgrid(*[[-1, 1]] * 8)).reshape(8, -1).T
     ranks = stats.rankdata(np.abs(differences[0])) * (differences[0] != 0)
@@ -65,7 +65,7 @@ def test_tied_differences_have_the_exact_p_value_of_all_sign_arrangements() -> N
     assert paired_shift(differences).p[0] == pytest.approx(p)
 
 
-def test_tied_sides_have_the_exact_p_value_of_all_permutations() -> None:
+def test_unpaired_p_value_is_exact_if_some_values_are_equal() -> None:
     old, new = np.array([[3.0, 3, 4, 4, 4, 5]]), np.array([[4.0, 5, 5, 5, 6, 5]])
 
     def rank_sum(one: np.ndarray[tuple[int], np.dtype[np.float64]], two: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:

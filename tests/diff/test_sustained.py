@@ -27,7 +27,7 @@ def changed(tmp_path: Path) -> Path:
     return tmp_path / "new.log"
 
 
-def test_difference_of_the_lower_bound_of_the_sustained_rate_is_shown(changed: Path) -> None:
+def test_diff_shows_the_lower_bound_of_the_sustained_rate(changed: Path) -> None:
     changed.write_text(RATE.sub("1234.5", LOG.read_text(encoding="utf-8")), encoding="utf-8")
 
     shown = run_tacholog_text("diff", LOG, changed).stdout

@@ -114,7 +114,7 @@ def test_report_names_the_key_under_which_an_unstated_condition_can_be_stated(si
     assert not report.warns("single_values")
 
 
-def test_number_of_lost_messages_without_a_share_counts_as_a_statement_of_loss(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_loss_is_called_stated_if_only_the_number_of_lost_messages_is_known(compared: Compared, noise: NDArray[np.float64]) -> None:
     """For example, latency lines of perftest state lost=0, but no share."""
     none = np.zeros(12)
     said = {"metric": "messages_lost", "statistic": "total", "unit": "messages"}
@@ -189,7 +189,7 @@ def test_values_of_a_row_are_values_of_single_runs_and_the_ratio_is_an_estimate(
     assert "Old and new are each the value of one run" in shown
 
 
-def test_value_of_a_row_of_rates_is_the_lower_of_the_two_middle_values(compared: Compared) -> None:
+def test_row_of_rates_has_the_lower_middle_value_if_the_number_of_runs_is_even(compared: Compared) -> None:
     rates = np.array([100.0, 102, 99, 101, 100, 103]) * 1e6
 
     (row,) = compared(rates, rates * 2, metric="goodput", statistic="mean", unit="bit_per_s", test="throughput", basis=None).rows
@@ -214,7 +214,7 @@ def test_iperf3_text_with_three_streams_and_with_one_stream_are_two_rows(tmp_pat
     assert {row.verdict for row in report.rows} == {"removed", "added"}
 
 
-def test_text_log_of_iperf3_with_reverse_is_not_compared_with_one_of_the_other_direction(tmp_path: Path) -> None:
+def test_iperf3_text_logs_of_opposite_directions_are_not_compared(tmp_path: Path) -> None:
     old, new = eight_pairs(tmp_path, "payload_bytes = 131072", ("tcp.log", "tcp-reverse.log"))
     report = compare(load([Path(old)]), load([Path(new)]), Policy())
 

@@ -139,7 +139,7 @@ def on(machine: str, side: Dataset) -> Dataset:
 
 
 @pytest.mark.parametrize("show", [*SHOWN, comment])
-def test_two_machines_of_one_kind_are_named_in_the_header_and_as_a_possible_reason(side: Side, show: Callable[[Comparison], str]) -> None:
+def test_each_output_warns_if_the_sides_ran_on_two_machines_of_one_kind(side: Side, show: Callable[[Comparison], str]) -> None:
     old, new = np.full((2, 6), 10_000.0), np.array([[20_000.0] * 6, [10_000.0] * 6])
     blocks = on("host-1", side(old, range(6))), on("host-2", side(new, range(6, 12), session="second"))
     shown = show(compare(*blocks, Policy()))
@@ -228,7 +228,7 @@ def test_conclusion_states_the_result_in_a_sentence(compared: Compared, noise: N
     assert all("no change in 2" in show(report) for show in SHOWN)
 
 
-def test_sentence_names_each_transport_and_the_table_counts_its_rows(side: Side) -> None:
+def test_changes_are_stated_separately_for_each_transport(side: Side) -> None:
     values = np.full((4, 12), 10_000.0) + 10.0 * np.arange(12)
 
     def measured(places: list[int], shm: float, udp: float) -> Dataset:
