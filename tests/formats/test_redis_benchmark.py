@@ -69,7 +69,7 @@ def test_payload_printed_for_a_user_defined_command_is_not_read_as_the_size() ->
     assert record.payload_bytes is None
 
 
-def test_position_of_a_number_includes_the_progress_text_before_the_number() -> None:
+def test_position_of_a_number_is_correct_if_progress_text_precedes_the_number() -> None:
     text = (LOGS / "7.0-quiet.log").read_bytes().decode()
     rate = read(LOGS / "7.0-quiet.log").records[0].numbers[0]
 
