@@ -15,7 +15,11 @@ FIRST = 77_841_180
 
 
 def add_run(folder: Path, *logs: int | str, **about: Any) -> Path:  # noqa: ANN401 - what its manifest states
-    """The logs are ``sub.log``, ``sub1.log`` and so on. A log is given as a text, or as its number of received packets."""
+    """Write the logs and the manifest of a run into a folder, and return the folder.
+
+    Each log is given as a text, or as the number of received packets in a log of one line.
+    The names of the logs are ``sub.log``, ``sub1.log`` and so on.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
     for index, log in enumerate(logs):

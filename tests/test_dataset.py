@@ -48,7 +48,7 @@ def run(root: Path, name: str, text: str = LINE, sha256: str | None = None, **ma
     return folder
 
 
-def test_number_has_its_run_log_and_line(tmp_path: Path) -> None:
+def test_dataset_states_the_origin_of_each_number(tmp_path: Path) -> None:
     run(tmp_path, "a/b")
 
     row = load([tmp_path]).results.set_index("metric").loc["goodput"]
@@ -310,7 +310,7 @@ def test_text_with_many_dots_in_a_manifest_is_not_treated_as_a_key(tmp_path: Pat
     assert read_manifest(path).notes == (".".join("a" * 100),)
 
 
-def test_dataset_saved_before_the_column_reach_existed_can_be_opened(tmp_path: Path) -> None:
+def test_saved_dataset_that_lacks_a_newer_column_can_be_opened(tmp_path: Path) -> None:
     run(tmp_path / "data", "good")
     load([tmp_path / "data"]).save(tmp_path / "saved")
     results = pd.read_parquet(tmp_path / "saved" / "results.parquet")
@@ -347,7 +347,7 @@ def test_log_without_a_manifest_and_with_an_invalid_utf_8_name_is_reported(tmp_p
 
 
 def full_log_without_a_size(folder: Path) -> Path:
-    """The log of sockperf has the latency of each packet."""
+    """Write a full log of sockperf without the message size, and return its path. A full log has the latency of each packet."""
     log = folder / "full.csv"
     log.write_text((SOCKPERF.parent / "full-log.csv").read_text().replace("--msg-size=14 ", ""))
     return log

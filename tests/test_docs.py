@@ -74,7 +74,7 @@ def test_page_about_formats_shows_the_files_and_the_output_of_its_commands(tmp_p
     assert tacholog(parsed[0], tmp_path, package / "src") == parsed[1]
 
 
-def test_command_on_the_page_what_you_get_prints_the_shown_output() -> None:
+def test_page_about_the_contents_of_a_site_shows_the_output_of_its_command() -> None:
     ((command, shown),) = shown_commands(ROOT / "docs/what-you-get.md")
 
     assert tacholog(command, ROOT) == shown
@@ -127,7 +127,7 @@ def test_example_manifest_and_host_file_are_valid() -> None:
     assert msgspec.toml.decode(host, type=Host).name == "Some lab"
 
 
-def test_page_about_runs_shows_the_output_of_check_for_its_example(tmp_path: Path) -> None:
+def test_page_about_runs_shows_the_output_of_its_command(tmp_path: Path) -> None:
     page = ROOT / "docs/add-a-run.md"
     run = tmp_path / "runs/first"
     run.mkdir(parents=True)

@@ -100,7 +100,7 @@ def test_names_of_series_contain_an_option_if_its_value_differs(tmp_path: Path) 
     assert sorted(series.label for series in series_of(results.results(load([tmp_path])))) == ["msg 1024", "msg 64"]
 
 
-def test_diff_does_not_compare_runs_with_different_options_unless_across_names_options(tmp_path: Path) -> None:
+def test_diff_compares_runs_with_different_options_only_if_the_user_allows_different_options(tmp_path: Path) -> None:
     run(tmp_path, "old", options={"msg": 64}, host="here", start_time="2026-01-01T00:00:00Z")
     run(tmp_path, "new", options={"msg": 1024}, host="here", start_time="2026-01-02T00:00:00Z")
 

@@ -116,7 +116,7 @@ def test_fetch_rates_are_impossible_if_the_rebalance_time_is_measured_from_1970(
     assert [(number.value, number.marks) for number in fetched.numbers] == [(None, ("impossible",))] * 2
 
 
-def test_interval_of_a_consumer_has_no_count_because_its_row_counts_from_the_start_of_the_run() -> None:
+def test_total_count_in_an_interval_row_of_a_consumer_is_left_out() -> None:
     interval, fetched = read(LOGS / "consumer-detailed-3.5.log").records
 
     assert (interval.scope, fetched.scope) == ("interval", "interval")

@@ -157,9 +157,7 @@ SAMPLES = [  # Each row: log, test, and the number of messages in the statistics
 
 
 @pytest.mark.parametrize(("log", "basis", "load_mode", "definition"), LATENCIES)
-def test_latency_has_the_basis_load_mode_and_definition_that_its_tool_implies(
-    log: str, basis: str | None, load_mode: str | None, definition: str
-) -> None:
+def test_each_latency_has_the_conditions_that_the_tool_implies(log: str, basis: str | None, load_mode: str | None, definition: str) -> None:
     latency = record(
         log, "latency", lambda candidate: candidate.conditions.definition not in ("ecal-sent", "rti-serialization", "rti-low-resolution")
     )

@@ -360,7 +360,7 @@ def test_impossible_line_is_broken_and_affects_no_other_line(changed: Changed, s
     assert len(log.records) == len(read(LOGS / sample).records) - lost
 
 
-def test_log_of_the_transport_null_states_the_placement_and_the_latency_of_perftest_itself() -> None:
+def test_placement_and_round_trip_time_are_read_if_the_transport_is_null() -> None:
     log = read(LOGS / "latency-null.log")
 
     assert (log.account.status, log.broken, log.unknown) == ("ok", [], [])

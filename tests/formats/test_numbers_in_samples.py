@@ -24,7 +24,7 @@ SAMPLES = [path for name in FORMATS for path in sorted((HERE / name).iterdir()) 
 
 
 def is_one_line_of_json(path: Path) -> bool:
-    """A single line of JSON is parsed as a whole, so no position of a number is known."""
+    """Return whether a sample is a single line of JSON. The format parses this line as a whole, so no position of a number is known."""
     return path.parent.name == "performance_test" and path.suffix == ".json"
 
 

@@ -22,7 +22,7 @@ def fixed(digits: str, decimals: int) -> str:
 
 @st.composite
 def rows_of_words(draw: st.DrawFn) -> list[list[str]]:
-    """Most columns have the same number of decimals in each row, as in the output of tools."""
+    """Draw rows of numbers that are written as texts. Most columns have a fixed number of decimals, as in the output of tools."""
     decimals = draw(st.lists(st.sampled_from([None, 0, 1, 2, 3, 6, 14, -1]), min_size=1, max_size=5))
 
     def word(count: int | None) -> str:

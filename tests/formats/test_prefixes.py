@@ -201,7 +201,7 @@ def test_hostile_lines_are_examined_in_a_limited_number_of_steps() -> None:
         assert [line_read.number for line_read in LogText(io.BytesIO(f"{line}\n".encode() * 20)).lines()] == [*range(1, 21)]
 
 
-def test_word_before_most_lines_is_reported_if_the_lines_have_a_known_format_without_it() -> None:
+def test_word_before_most_lines_is_reported_if_removing_the_word_reveals_a_known_format() -> None:
     lines = (Path(__file__).parent / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"200:  {line}" for line in lines]
     titled[1:1] = ["Warning:  UDP block size 4096 exceeds TCP MSS 1448, may result in fragmentation / drops", "**", "**"]
@@ -211,7 +211,7 @@ def test_word_before_most_lines_is_reported_if_the_lines_have_a_known_format_wit
     assert "cut it off with sed -E " in str(error.value)
 
 
-def test_word_before_most_lines_of_a_log_without_a_known_format_is_not_reported() -> None:
+def test_word_before_most_lines_is_not_reported_if_the_log_has_no_known_format() -> None:
     with pytest.raises(UnreadableInput) as error:
         read_text("note: one\nnote: two\nnote: three\nnote: four\nand more\nand more\n")
     assert "sed -E" not in str(error.value)

@@ -28,7 +28,7 @@ def logged(name: str) -> Log:
     return read(LOGS / name, "qperf")
 
 
-def test_only_statistic_of_a_latency_is_the_mean_half_round_trip() -> None:
+def test_latency_has_only_a_mean_and_is_half_of_a_round_trip() -> None:
     log = logged("tcp-lat-v-100.log")
 
     assert log.records == [
@@ -158,7 +158,7 @@ def test_rows_of_the_two_nodes_have_the_statistics_local_and_remote() -> None:
     assert record.number("messages_received", "remote") == Number(metric="messages_received", statistic="remote", value=140_282, line=8)
 
 
-def test_machines_are_facts_about_the_run() -> None:
+def test_description_of_each_machine_is_read_into_the_facts_of_the_run() -> None:
     facts = logged("conf.log").account.facts
 
     assert facts.tool_version == "0.4.11"
@@ -182,7 +182,7 @@ def test_run_without_rows_is_failed(name: str, reason: str) -> None:
     assert log.records == []
 
 
-def test_run_of_the_command_quit_is_not_failed_although_it_has_no_rows() -> None:
+def test_run_without_rows_is_not_failed_if_the_command_is_quit() -> None:
     log = logged("precise-and-quit.log")
 
     assert log.account.status is None

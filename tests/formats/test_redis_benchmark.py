@@ -29,7 +29,7 @@ def test_row_has_the_rate_and_the_round_trips_of_a_command() -> None:
     assert (record.payload_bytes, record.samples, log.unknown) == (None, None, [])
 
 
-def test_command_is_a_setting_without_the_arguments_that_the_user_typed() -> None:
+def test_setting_for_the_command_omits_the_arguments_that_the_user_typed() -> None:
     named, own = (read(LOGS / name).records[-1].conditions.settings for name in ("7.0-ping-mset.csv", "7.0-publish.csv"))
 
     assert (named, own) == ('{"command": "MSET (10 keys)"}', '{"command": "publish"}')
@@ -41,7 +41,7 @@ def test_row_without_a_header_is_broken() -> None:
     assert len(read_text(row + head, "redis_benchmark").broken) == 1
 
 
-def test_text_report_states_the_rate_the_latencies_the_clients_and_the_size() -> None:
+def test_numbers_and_conditions_of_a_text_report_are_read() -> None:
     record, reply = read(LOGS / "7.0-set-get.log").records
 
     assert {(number.metric, number.statistic): (number.value, number.resolution, number.line) for number in record.numbers} == {
@@ -69,7 +69,7 @@ def test_payload_printed_for_a_user_defined_command_is_not_read_as_the_size() ->
     assert record.payload_bytes is None
 
 
-def test_position_of_a_number_includes_the_progress_text_before_the_number() -> None:
+def test_position_of_a_number_is_correct_if_progress_text_precedes_the_number() -> None:
     text = (LOGS / "7.0-quiet.log").read_bytes().decode()
     rate = read(LOGS / "7.0-quiet.log").records[0].numbers[0]
 

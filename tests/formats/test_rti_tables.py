@@ -15,7 +15,7 @@ NANOSECONDS = "Length (Bytes), Ave (ns), Std (ns), Min (ns), Max (ns), 50% (ns),
 
 
 def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
-    """The key is the statistic."""
+    """Return the value of each statistic of a metric in a record."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
@@ -457,7 +457,7 @@ def test_web_page_of_connext_micro_is_read_although_it_lacks_the_percentile_99_9
     assert (log.broken, log.format) == ([], "rti")
 
 
-def test_web_page_is_read_if_its_first_header_is_bytes_and_each_header_has_a_unit() -> None:
+def test_web_page_is_read_if_the_column_headers_state_the_units() -> None:
     log = read(LOGS / "page-micro-2.4.14.1-latency.txt")
 
     assert [(record.payload_bytes, values(record)["max"]) for record in log.records] == [
@@ -535,7 +535,7 @@ def test_web_page_about_c_sharp_is_read_despite_doubled_percent_signs_in_headers
     ]
 
 
-def test_csv_of_the_design_document_is_read_although_its_header_cpu_lacks_brackets() -> None:
+def test_csv_of_the_design_document_is_read_although_a_header_lacks_brackets() -> None:
     head = "Length (Bytes), Ave (us), Std (us), Min (us), Max (us), 50% (us), 90% (us), 99% (us), 99.99% (us), 99.9999% (us), CPU %\n"
     log = read_text(head + ROW.removesuffix("\n") + ", 26.64\n")
 

@@ -21,7 +21,7 @@ COST = "Serialization/Deserialization: 0.343 us / 0.324 us / TOTAL: 0.667 us\n"
 
 
 def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
-    """The key is the statistic."""
+    """Return the value of each statistic of a metric in a record."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 

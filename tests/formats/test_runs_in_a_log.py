@@ -14,7 +14,7 @@ LOGS = Path(__file__).parent
 
 
 def conditions_by_line(path: Path) -> dict[int, tuple[str, ...]]:
-    """The key is the line of the record."""
+    """Return the conditions of each record in a log. The key is the line of the record."""
     results = load_logs([path]).results
     rows = results[["line", *Conditions.__struct_fields__]].drop_duplicates("line")
     return {int(line): tuple(map(str, conditions)) for line, *conditions in rows.itertuples(index=False)}

@@ -73,7 +73,7 @@ def test_each_number_has_a_known_metric(name: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_findings_of_our_formats_obey_the_rules_for_formats_of_other_authors(name: str, path: Path) -> None:
+def test_each_finding_of_our_formats_is_valid(name: str, path: Path) -> None:
     with open_log(path) as text:
         lines = list(text.pieces(RunCutter((), 1), getattr(formats()[name], "LINE_BYTES", LINE_BYTES)))
         for finding in formats()[name].parse(iter(line for line in lines if isinstance(line, Line))):

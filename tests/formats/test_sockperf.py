@@ -107,7 +107,7 @@ def test_throughput_is_read_as_sent_data_in_units_of_2_to_the_power_of_20(
     assert log.unknown == []
 
 
-def test_message_size_is_1472_bytes_if_the_log_does_not_advise_to_use_this_size(changed: Changed) -> None:
+def test_message_size_is_1472_bytes_if_the_log_has_no_note_about_the_size(changed: Changed) -> None:
     note = "sockperf: \x1b[2;35mNOTE: test was performed, using msg-size=1400. For getting maximum throughput consider using --msg-size=1472\x1b[0m\n"
 
     log = changed("sockperf/throughput-udp.log", note, "")

@@ -120,7 +120,7 @@ def test_format_of_a_log_with_terminal_colours_is_detected(tmp_path: Path) -> No
 
 
 def zstd_checked(data: bytes) -> bytes:
-    """The command line tool also writes the checksum."""
+    """Return the compressed data with a checksum, because the command line tool of zstd also writes a checksum."""
     return zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
 
 

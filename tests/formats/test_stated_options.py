@@ -67,7 +67,7 @@ def runs(name: str) -> Iterator[tuple[str, Facts]]:
 
 
 def why_environment(name: str, key: str) -> str | None:
-    """Return ``None`` if no reason is stated why a fact is not a condition."""
+    """Return the reason why a fact is not a condition; ``None`` if no reason is stated."""
     return next((why for pattern, why in ENVIRONMENT.get(name, {}).items() if re.fullmatch(pattern, key)), None)
 
 

@@ -15,7 +15,7 @@ LOG = HERE / "rti/cell-missing.txt"
 SEED = 19  # With this seed, the reliability of one table moves to another table. The format cannot notice this, so it needs an allowance.
 
 
-def test_failure_message_states_the_fault_its_lines_and_how_the_log_was_changed() -> None:
+def test_failure_message_describes_the_fault_and_the_change_of_the_log() -> None:
     subject = FormatUnderTest("rti", [LOG.read_bytes()], [b"another log\n"], Allowances(), ())
 
     with pytest.raises(AssertionError) as failed:
@@ -120,7 +120,7 @@ def test_definition_that_the_format_does_not_declare_is_reported_only_once() -> 
     ]
 
 
-def test_failure_message_about_wrongly_declared_conditions_names_the_format() -> None:
+def test_failure_message_names_the_format_if_conditions_are_declared_wrongly() -> None:
     with pytest.raises(AssertionError) as failed:
         check_states("qperf", LATENCIES)
 

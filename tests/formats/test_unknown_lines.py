@@ -49,7 +49,7 @@ def text_of(path: Path) -> str:
 
 
 def positions(lines: list[str]) -> list[int]:
-    """A line is inserted before each line. For a long sample, the positions are a random choice that is always the same."""
+    """Return all positions at which a line can be inserted; a random selection with a fixed seed if the sample is long."""
     every = range(len(lines) + 1)
     return list(every) if len(every) <= PLACES else sorted(random.Random(len(lines)).sample(every, PLACES))  # noqa: S311
 
@@ -91,7 +91,7 @@ def test_numbers_stay_unchanged_if_the_log_has_additional_blank_lines(name: str,
 
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES)
-def test_tabs_in_place_of_blanks_change_no_number_or_a_message_names_the_tabs(name: str, path: Path, tmp_path: Path) -> None:
+def test_tabs_in_place_of_blanks_are_reported_if_a_number_changes(name: str, path: Path, tmp_path: Path) -> None:
     if path.name.startswith(DOCUMENTS):
         pytest.skip("a document, not a log: text in columns")
     for changed in (re.sub(r" {2,}", "\t", text_of(path)), with_tabs(text_of(path))):
@@ -107,7 +107,10 @@ def test_tabs_in_place_of_blanks_change_no_number_or_a_message_names_the_tabs(na
 
 
 def with_tabs(text: str) -> str:
-    """Each tab replaces two or more blanks that end at a multiple of eight columns. Some editors save texts like this."""
+    """Return the text with tabs in place of blanks, as some editors save a text.
+
+    Each tab replaces two or more blanks that end at a multiple of eight columns.
+    """
     return "\n".join(
         "".join(
             re.sub(r" {2,}$", "\t", line[offset : offset + 8]) if len(line) >= offset + 8 else line[offset:]
