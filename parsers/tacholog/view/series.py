@@ -60,8 +60,8 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     A median over only some of the runs is not comparable with the next column: p99.99 could be above p99.999. So there is no value if not all runs
     state the number.
 
-    If the runs form two groups, the value is the value of the worse group, on all pages. Otherwise a transport could win although it is slow in two of
-    six runs, and nobody knows to which group the next run will belong.
+    If the runs form two groups, the value is the value of the worse group, on all pages. Otherwise a transport could win although it is slow in two
+    of six runs, and nobody knows to which group the next run will belong.
 
     Attributes:
         value: the median of the results, or the value of the worse group; ``None`` if not all runs state the number.
@@ -134,8 +134,9 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
     def measurements(self, size_bytes: int | None) -> Sequence[tuple[RunRow, Mapping[tuple[str, str], ResultRow]]]:
         """Return the measurements of a size, in the order of runs. Each measurement has a run, and numbers by metric and statistic.
 
-        A log may describe one measurement on several lines, as perftest does with rate and processor time. Therefore the numbers of a record are added
-        to the previous measurement of the log. But the record begins a new measurement if the previous measurement already has one of these numbers.
+        A log may describe one measurement on several lines, as perftest does with rate and processor time. Therefore the numbers of a record are
+        added to the previous measurement of the log. But the record begins a new measurement if the previous measurement already has one of these
+        numbers.
         """
         by_log: dict[tuple[str, str], list[tuple[RunRow, dict[tuple[str, str], ResultRow]]]] = {}
         for record in _records(self.of_size[size_bytes]):
@@ -347,7 +348,7 @@ def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
 
 
 def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultRow]]:
-    """Return the records: the numbers of each line, by metric and statistic. A line has two records if it states a metric and statistic twice."""
+    """Return the records: the numbers of each line, by metric and statistic. A line has two records if the line states two numbers of a statistic."""
     records: dict[tuple[str, str, int | None, int], dict[tuple[str, str], ResultRow]] = {}
     counts = Counter[tuple[str, str, int | None, str, str]]()
     for result in results:

@@ -62,7 +62,7 @@ class OfferedLogs:
     def printed(self, offered: pd.DataFrame, logged_ids: Iterable[str]) -> dict[tuple[str, str], set[str]]:
         """Return the ids of numbers that are on the lines of masked logs, although no reader found the numbers there. The ids are by run and log.
 
-        A reader may not find a number if the text that explains the number is masked. But the number is correct if its line contains its value.
+        A reader may not find a number if the text that explains the number is masked. But the number is accepted if the line contains the value.
 
         Args:
             offered: the numbers that the site offers.
