@@ -36,6 +36,7 @@ def out_of_range(what: Record | Facts | Histogram | Broken | None) -> str | None
     """Return a message about the first impossible number in a finding; ``None`` if no number is impossible.
 
     For example, a message size is impossible if it is negative or too large for a table.
+
     A log may contain any number. This function checks the ranges for the formats of all packages, so no format needs to check the ranges.
     """
     if isinstance(what, Record):

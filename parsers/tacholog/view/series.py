@@ -135,8 +135,8 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
         """Return the measurements of a size, in the order of runs. Each measurement has a run, and numbers by metric and statistic.
 
         A log may describe one measurement on several lines, as perftest does with rate and processor time. Therefore the numbers of a record are
-        added to the previous measurement of the log. But the record begins a new measurement if the previous measurement already has one of these
-        numbers.
+        added to the previous measurement of the log. But the record begins a new measurement if the previous measurement already has a
+        number of the same metric and statistic.
         """
         by_log: dict[tuple[str, str], list[tuple[RunRow, dict[tuple[str, str], ResultRow]]]] = {}
         for record in _records(self.of_size[size_bytes]):
@@ -348,7 +348,7 @@ def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
 
 
 def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultRow]]:
-    """Return the records: the numbers of each line, by metric and statistic. A line has two records if the line states two numbers of a statistic."""
+    """Return the records: the numbers of each line, by metric and statistic. A line with two numbers of the same statistic has two records."""
     records: dict[tuple[str, str, int | None, int], dict[tuple[str, str], ResultRow]] = {}
     counts = Counter[tuple[str, str, int | None, str, str]]()
     for result in results:
