@@ -167,7 +167,7 @@ def test_penalty_of_a_step_is_larger_for_more_histories_and_for_shorter_historie
 
 
 def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
-    """``levels`` are the logarithms of the latency, one for each release. The runs of a release vary by 1 %."""
+    """Return a history with one point for each release. ``levels`` are the logarithms of the latency. The runs of a release vary by 1 %."""
     runs = 10_000 * np.exp(levels[:, None] + 0.01 * np.random.default_rng(seed).standard_normal((len(levels), RUNS)))
     key = RowKey(system="M", test="latency", transport="shm", payload_bytes=64, metric="latency", statistic="p50")
     return HistoryLine(key, [HistoryPoint(place, float(np.median(values)), None, tuple(values.tolist())) for place, values in enumerate(runs)])

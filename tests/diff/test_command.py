@@ -39,7 +39,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(diff, [str(word) for word in arguments], catch_exceptions=False)
 
 
-def test_worse_rows_come_first_with_both_values_the_ratio_and_its_interval(compared: Compared) -> None:
+def test_text_lists_worse_rows_first_and_states_all_numbers_of_a_row(compared: Compared) -> None:
     old = np.full((2, 12), 10_000.0)
     new = old * np.array([[1.1], [0.8]]) + 10.0 * np.arange(-5, 7)
 
@@ -329,7 +329,7 @@ def test_each_output_lists_only_the_requested_verdicts(checkout: Path, output: s
         ("single_value_percent.xyz = 3", "Object contains unknown field `xyz` (there are centre, high, tail) - at `$.single_value_percent`"),
     ],
 )
-def test_message_about_an_unknown_key_in_a_thresholds_file_names_the_most_similar_key(tmp_path: Path, text: str, said: str) -> None:
+def test_message_suggests_the_most_similar_key_if_a_thresholds_file_has_an_unknown_key(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "thresholds.toml"
     file.write_text(text)
 
@@ -481,7 +481,7 @@ def test_report_states_why_nothing_is_compared_if_logs_have_only_sent_messages(c
     assert "better or worse, so nothing" not in none
 
 
-def test_report_on_loss_alone_states_once_that_nothing_else_is_compared(checkout: Path) -> None:
+def test_report_states_once_that_only_loss_is_compared(checkout: Path) -> None:
     said = run(checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--metric", "loss", "--transport", "tcp").stdout
 
     assert said.lower().count("nothing to compare") == 1

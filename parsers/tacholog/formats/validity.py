@@ -33,9 +33,11 @@ _PLAIN = (Record, Broken, Facts, Histogram)
 
 
 def out_of_range(what: Record | Facts | Histogram | Broken | None) -> str | None:
-    """Return a message about the first number of a finding that is impossible or too large for a table; ``None`` if there is none.
+    """Return a message about the first impossible number in a finding; ``None`` if no number is impossible.
 
-    A log may contain any number. This function checks the ranges for the formats of all packages, so no format needs to check them.
+    For example, a message size is impossible if it is negative or too large for a table.
+
+    A log may contain any number. This function checks the ranges for the formats of all packages, so no format needs to check the ranges.
     """
     if isinstance(what, Record):
         return _impossible_number(what)
@@ -63,9 +65,9 @@ def _impossible_number(record: Record) -> str | None:
     return None
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # cached, because many records have the same conditions
 def _impossible_condition(conditions: Conditions) -> str | None:
-    """Return the error in conditions. It is cached, because many records share few different conditions."""
+    """Return a message about the first impossible number in conditions; ``None`` if no number is impossible."""
     for name in Conditions.__struct_fields__:
         value = getattr(conditions, name)
         if type(value) is int and not 0 <= value < COUNT_LIMIT:

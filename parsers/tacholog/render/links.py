@@ -42,7 +42,10 @@ class Links(msgspec.Struct, frozen=True):
         return None if self.logs is None or anchor is None else f"{self.to_log(result.run.run, result.log)}#{anchor}"
 
     def to_each_run(self, series: Series) -> str | None:
-        """Return the link to the values of each run of a series on the same page; ``None`` if no run was repeated."""
+        """Return the link to the table with the numbers of each run of a series. This table is on the same page as the link.
+
+        The link is ``None`` if no run was repeated, or if the page has no tables with all numbers.
+        """
         return f"#{self.all_numbers}-{series.slot}-each" if self.all_numbers and series.repeated else None
 
     def to_log(self, run: str, log: str) -> str | None:

@@ -36,7 +36,10 @@ def answer_loaded(_page: Page, asked: AskedQuestion) -> Html:
 
 
 def answer_rig_cost(page: Page, asked: AskedQuestion) -> Html:
-    """Return a sentence that states how much time of each round trip perftest itself took in the sessions of the answer; nothing if not measured."""
+    """Return a sentence about the rig: the time that perftest itself takes in each round trip.
+
+    The time was measured in the sessions of the answer. Nothing is returned if no session measured the time.
+    """
     return rig_cost_of(page, [result.run for cell in asked.answer.cells.values() for result in cell.results])
 
 

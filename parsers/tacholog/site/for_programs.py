@@ -124,7 +124,10 @@ def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes
 
 
 def _one_row_a_line(latest: Latest) -> bytes:
-    """A change of one row changes only one line of the file, and the file is half as long as with indentation."""
+    """Return the file as JSON text in which each row is on a line of its own.
+
+    Therefore a change of one row changes only one line of the file. The file is also half as long as with indentation.
+    """
     encoder = msgspec.json.Encoder()
     lists = [b",\n".join(map(encoder.encode, rows)) for rows in (latest.rows, latest.requirements)]
     head = (encoder.encode(latest.schema_), encoder.encode(latest.generated_by))
@@ -192,7 +195,10 @@ def _citation(released: str | None, systems: list[str], settings: SiteSettings) 
 
 
 def description(runs: Iterable[RunRow], settings: SiteSettings) -> dict[str, object]:
-    """Return the description for search engines of datasets. The first page contains it too, because search engines follow no link to it."""
+    """Return a description of the dataset for search engines, in the words of schema.org.
+
+    The first page also contains this description, because search engines follow no link to a file with the description.
+    """
     there = list(runs)
     released, systems = _last_day(there), _systems(there)
     base = f"{drawn(settings.url).rstrip('/')}/" if settings.url else ""
@@ -236,7 +242,7 @@ class Feed(NamedTuple):
 
 
 def feeds(view: View, compare: Compare, name: str) -> list[Feed]:
-    """Return both feeds. A release whose runs state no start time has no entry.
+    """Return the feed of releases and the feed of changes (steps and drifts). A release whose runs state no start time has no entry.
 
     A feed without entries is also written, so that readers can already subscribe to it.
 
@@ -285,7 +291,10 @@ def _change_entries(view: View, moments: _Moments, compare: Compare) -> list[Fee
 
 
 def _change_entry(system: str, history: SystemHistory, change: HistoryChange, moment_and_page: tuple[str, str]) -> FeedEntry:
-    """The id does not contain the size of the change, so the id stays the same if later releases lead to another size."""
+    """Return the entry of a change in the feed of changes.
+
+    The id of the entry does not contain the size of the change. So the id stays the same if later releases lead to another size.
+    """
     moment, page = moment_and_page
     before, release = history.releases[change.before], history.releases[change.release]
     row = {name: value for name, value in msgspec.to_builtins(change.line.key).items() if name != "system"}

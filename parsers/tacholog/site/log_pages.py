@@ -242,12 +242,13 @@ def _classes(path: Path, format_name: str | None, numbers: Mapping[int, Mapping[
 
 
 class _Additions(NamedTuple):
-    """The additions to the lines of a log.
+    """What a page adds to the lines of a log.
 
-    ``labels`` has the lines with only one number. ``numbers`` has the numbers of each line, by anchor. ``formulas`` has the formulas of computed
-    numbers, by metric and statistic.
-
-    ``spans`` has the positions of numbers in their lines, by anchor. It is empty if the format does not state positions.
+    Attributes:
+        labels: a label for each line that consists of one number, by line.
+        numbers: the numbers of each line, by line and anchor.
+        formulas: the formulas of computed numbers, by metric and statistic.
+        spans: the position of each number in its line, by anchor; empty if the format does not state positions.
     """
 
     labels: Mapping[int, str]
@@ -345,7 +346,7 @@ def _legend(counts: Mapping[LineClass, int]) -> Html:
 
 
 def offered_log(run: RunRow, log: LogRow) -> OfferedLog:
-    """Return the text on a page about the download of a log."""
+    """Return the description of the file that the site offers for a log."""
     if run.root is None:
         return OfferedLog(log.sha256 or "", is_readable=False)
     return _offered(run.root, log.log, log.sha256, (_file_state(f"{run.root}/{log.log}"), _file_state(line_classes_file(run.root, log.log))))

@@ -65,7 +65,10 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
 
 
 def _beside_runs(roots: Sequence[Path]) -> tuple[Path | None, Path | None, list[Row]]:
-    """Return the folder with the renames, the folder with the requirements, and a problem for each of the two files that cannot be used."""
+    """Return the folder with the file of renames, the folder with the file of requirements, and a list of problems.
+
+    A problem means that one of the two files cannot be used.
+    """
     renames, requirements, problems = None, None, list[Row]()
     try:
         find_renames(roots)

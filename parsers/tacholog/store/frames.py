@@ -166,10 +166,12 @@ def _marks(bits: Integers) -> NDArray[np.object_]:
 
 
 def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> None:
-    """Write a table. Marks are written as lists of words. Distributions are written as lists of bins, or, with ``packed``, compressed.
+    """Write a table to a Parquet file.
+
+    Marks are written as lists of words. Distributions are written as lists of bins, but as compressed bytes if ``packed`` is true.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     import duckdb
 

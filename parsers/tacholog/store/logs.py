@@ -122,7 +122,10 @@ class _LogColumns(ColumnBuilder):
             histogram.packed = packed_bins(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
     def _complete_from_manifest(self, shapes: list[ShapeInLog], columns: Columns, account: Account) -> Iterator[Row]:
-        """Add the message size if only the manifest states it. Mark each contradiction, and yield its problem."""
+        """Add the message size to the records of a log if only the manifest states the size.
+
+        Also mark the numbers that contradict the manifest, and yield a problem for each contradiction.
+        """
         records, record_of = columns.records, columns.numbers.record
         conflicts: list[tuple[int, list[Contradiction]]] = []
         for code, shape in enumerate(shapes):

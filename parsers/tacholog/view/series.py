@@ -57,11 +57,21 @@ class Coverage(NamedTuple):
 class Cell(msgspec.Struct, frozen=True, gc=False):
     """One number of a series at one size, over all its runs, in the schema's unit.
 
-    ``value`` is ``None`` if not all runs state it: a median over fewer runs is not comparable with the next column (p99.99 could be above p99.999).
-    ``coverage`` then tells how many measurements state it, if any do. ``result`` is the result with this value, with its bound, resolution and line.
-    If the runs form two ``groups``, ``value`` and ``result`` are those of the worse group, on all pages. Otherwise a transport could win although it
-    is slow in two of six runs, and nobody knows to which group the next run will belong. ``marks`` are the marks of all these numbers, in order, and
-    the mark for two groups of runs, if there are two.
+    A median over only some of the runs is not comparable with the next column: p99.99 could be above p99.999. So there is no value if not all runs
+    state the number.
+
+    If the runs form two groups, the value is the value of the worse group, on all pages. Otherwise a transport could win although it is slow in two
+    of six runs, and nobody knows to which group the next run will belong.
+
+    Attributes:
+        value: the median of the results, or the value of the worse group; ``None`` if not all runs state the number.
+        low: the lowest value in all runs; ``None`` if ``value`` is ``None``.
+        high: the highest value in all runs; ``None`` if ``value`` is ``None``.
+        results: the results of all runs.
+        result: the result that has this value, with its bound, resolution and line.
+        coverage: how many measurements state the number, if only some of the measurements do; else ``None``.
+        groups: the two groups of runs; empty if the runs do not form two groups.
+        marks: the marks of all results, in order. A mark for two groups follows if there are two groups.
     """
 
     value: float | None
@@ -122,10 +132,11 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
         return by_size
 
     def measurements(self, size_bytes: int | None) -> Sequence[tuple[RunRow, Mapping[tuple[str, str], ResultRow]]]:
-        """The measurements of a size, in the order of runs: each with its run, and with its numbers by metric and statistic.
+        """Return the measurements of a size, in the order of runs. Each measurement has a run, and numbers by metric and statistic.
 
-        A log may describe one measurement on several lines, as perftest does with rate and processor time. Therefore a record belongs to the previous
-        measurement of its log, unless this measurement already has one of the record's numbers. In this case the record begins a new measurement.
+        A log may describe one measurement on several lines, as perftest does with rate and processor time. Therefore the numbers of a record are
+        added to the previous measurement of the log. But the record begins a new measurement if the previous measurement already has a
+        number of the same metric and statistic.
         """
         by_log: dict[tuple[str, str], list[tuple[RunRow, dict[tuple[str, str], ResultRow]]]] = {}
         for record in _records(self.of_size[size_bytes]):
@@ -302,7 +313,7 @@ def labelled_among(series: Sequence[Series]) -> list[Series]:
 
 
 def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
-    """Return a label for each series that states only the conditions that differ between these series, without system and transport."""
+    """Return a label for each series. The label states only the conditions that differ between these series, without system and transport."""
     keys = [member.key for _, member in series]
     names = ["" for _ in keys] if len(keys) < _SEVERAL else [joined(parts) for parts in told_apart([dict(key) for key in keys], but="transport")]
     labels = list(names)
@@ -337,7 +348,7 @@ def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
 
 
 def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultRow]]:
-    """If a line has two numbers of the same metric and statistic, it has two records."""
+    """Return the records: the numbers of each line, by metric and statistic. A line with two numbers of the same statistic has two records."""
     records: dict[tuple[str, str, int | None, int], dict[tuple[str, str], ResultRow]] = {}
     counts = Counter[tuple[str, str, int | None, str, str]]()
     for result in results:
@@ -349,9 +360,9 @@ def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultR
 
 
 def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
-    """Return how many values of each statistic all runs together should state, and how many runs state any statistic.
+    """Return how many values each statistic should have in all runs together, and how many runs state any statistic.
 
-    In each run, every statistic should have as many values as the statistic with the most values in this run.
+    In one run, each statistic should have as many values as the statistic with the most values in that run.
     """
     most: dict[str, int] = {}
     before: list[str] = []

@@ -102,7 +102,7 @@ def time_axis(highest_s: float) -> Axis:
 
 
 def count_axis(highest: float) -> Axis:
-    """Return the axis of interval numbers, for intervals of unknown length."""
+    """Return an axis that counts intervals. This axis replaces the time axis if the length of the intervals is unknown."""
     return _from_zero(highest, "Interval", lambda tick: f"{tick:g}")
 
 

@@ -269,7 +269,10 @@ def _shade(series: Series) -> Trace | None:
 
 
 def _ranges_of_sizes(series: Series) -> Iterator[Trace]:
-    """A source may state numbers for a range of sizes. Two values become an area, and a single value or upper bound becomes a line."""
+    """Yield the traces of numbers that a source states for a range of sizes.
+
+    A lower and an upper value together become an area. A single value or an upper bound becomes a line.
+    """
     highs = series.cells("latency", "range-high")
     for payload, low in series.cells("latency", "range-low").items():
         high = highs.get(payload)

@@ -128,7 +128,10 @@ def _interval_figure(series: Series) -> Figure | None:
 
 
 def _longest_run(series: Series, payload: int | None, metric: str, statistic: str) -> list[ResultRow]:
-    """Return the results of the first run with the most intervals at a size; an empty list if it has too few."""
+    """Return the results at a size of the run with the most intervals; an empty list if no run has enough intervals.
+
+    If several runs have the most intervals, the first of these runs is used.
+    """
     named = (payload, metric, statistic)
     wanted = [result for result in series.results if (result.payload_bytes, result.metric, result.statistic) == named and result.value]
     if not wanted:

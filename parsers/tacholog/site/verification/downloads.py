@@ -84,7 +84,9 @@ def altered_numbers(site: Path, mark: str) -> list[tuple[str, str, int]]:
 
 
 def _refuse_bomb(connection: duckdb.DuckDBPyConnection, source: str, size_bytes: int) -> None:
-    """If all rows of a table have the same value, the table takes almost no space in the file, but much memory.
+    """Refuse a table that would take too much memory for the size of its file.
+
+    For example, a table whose rows all have the same value takes almost no space in the file, but much memory.
 
     Raises:
         UnreadableInput: the table has more rows or bytes than the size of its file allows.

@@ -60,9 +60,9 @@ class OfferedLogs:
         return self._are_masked[key]
 
     def printed(self, offered: pd.DataFrame, logged_ids: Iterable[str]) -> dict[tuple[str, str], set[str]]:
-        """Return the ids of accepted numbers, by run and log.
+        """Return the ids of numbers that are on the lines of masked logs, although no reader found the numbers there. The ids are by run and log.
 
-        No reader finds these numbers, because their logs have masked text. But the lines contain the values.
+        A reader may not find a number if the text that explains the number is masked. But the number is accepted if the line contains the value.
 
         Args:
             offered: the numbers that the site offers.

@@ -46,7 +46,10 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sch
 
 
 def verify_data(root: Path, progress: Progress = lambda _log, _count: None) -> Receipt:
-    """Read every log of a folder of runs again, and compare its SHA-256 with its manifest.
+    """Read every log of a folder of runs again, and return a receipt.
+
+    The receipt lists the logs whose SHA-256 is not the one in the manifest. It also lists files that cannot be read, and contradictions between a log
+    and its manifest.
 
     Args:
         root: the folder.

@@ -129,7 +129,7 @@ def _printed_words(log: tuple[str, str], count: int) -> str:
 
 
 def is_built(site: Path) -> bool:
-    """Whether a site has, or should have, the list of its files."""
+    """Whether a site is a folder that ``tacholog report`` made, and not a published site. Only such a folder should have a list of its files."""
     return any((site / name).is_file() for name in (STAMP, MARKER))
 
 
@@ -165,7 +165,7 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
         names[str(number)] = run
         for entry in manifest.logs:
             reason = _unpack_log(site, log_document(LOGS, run, entry.file), folder / entry.file)
-            # A log may be withheld if it has no results. An offered log must be complete, even without results.
+            # A log without results may be missing, because the site may withhold such a log. But a log that is there must be complete.
             if reason and (entry.results or (folder / entry.file).exists()):
                 missing.append(Mismatch(place=f"{run}/{entry.file}", reason=reason))
     terminal.status("reading the logs again")
@@ -173,7 +173,7 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
 
 
 def _unpack_log(site: Path, document: str, target: Path) -> str | None:
-    """Return the problem; ``None`` if there is none."""
+    """Unpack the log of the page ``document`` to the file ``target``. Return a message if the log is missing or damaged, else ``None``."""
     page = f"{document}.html"
     if not is_there(site, page):
         return "the page of this log, which leads to its text, is not there"
@@ -197,7 +197,10 @@ def _unpack_log(site: Path, document: str, target: Path) -> str | None:
 
 
 def _folder_of_raw_logs(site: Path) -> Path:
-    """The raw logs of all versions of a published site are at the root of the site."""
+    """Return the folder that contains the raw logs of a site.
+
+    For one version of a published site, this is the root of the published site, because all versions share the raw logs.
+    """
     above = site.resolve().parent
     return above.parent if above.name == VERSIONS and (above.parent / RAW).is_dir() else site
 
