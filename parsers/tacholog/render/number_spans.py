@@ -38,7 +38,7 @@ def number_anchor(result: ResultRow) -> str | None:
 
 
 def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, ResultRow]]:
-    """Return the numbers of each line. The keys are the line and the anchor of the number."""
+    """Return a mapping for each line: from the anchor of a number to the number."""
     lines: dict[int, dict[str, ResultRow]] = {}
     for result in results:
         anchor = number_anchor(result)
@@ -50,7 +50,8 @@ def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, ResultRow]]:
 def with_anchors(text: str, spans: Mapping[str, Span | None]) -> Html:
     """Return a line, escaped, with an anchor at each number.
 
-    ``spans`` are the positions of the numbers, by anchor. If a position is not known or lies behind the text, its anchor is at the start of the line.
+    ``spans`` has the position of each number, by anchor. The anchor of a number is at the start of the line if the position is not known, or if the
+    position is after the end of the text.
     """
     anchors_at: dict[Span, list[str]] = {}
     for anchor, span in spans.items():

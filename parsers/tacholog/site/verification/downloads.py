@@ -104,7 +104,7 @@ def _refuse_bomb(connection: duckdb.DuckDBPyConnection, source: str, size_bytes:
 
 
 def as_offered(again: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """Return a table of numbers from the logs. Its runs have the names that the site uses for them."""
+    """Return a table of numbers from the logs. The table has the names of runs that the site uses."""
     runs = [str(run) for run in again["run"]]
     ids = [f"{names[run]}{str(number).removeprefix(run)}" for run, number in zip(runs, again["id"], strict=True)]
     return again.assign(run=[names[run] for run in runs], id=ids)
