@@ -166,7 +166,8 @@
     const once = new AbortController();
     const begin = () => { once.abort(); start(figure); };
     button.addEventListener("click", begin, { signal: once.signal });
-    figure.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse") begin(); }, { signal: once.signal });
+    // Only over the drawing: a mouse on its way to the button must not take the button away.
+    figure.querySelector(".tl-stage").addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse") begin(); }, { signal: once.signal });
   }
 
   const redraw = () => live.forEach((state) => draw(state));

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.browser.fetch import PLOTLY, fetched
 from tests.browser.patience import PATIENCE_MS, patient
 from tests.left_out import leave_out
@@ -101,8 +101,7 @@ def opened(site: Path, browser: Browser) -> Opener:
     @contextmanager
     def open_page(address: str, screen: str = "light", *, scripts: bool = True) -> Iterator[Page]:
         width, height = SCREENS[screen]
-        size: ViewportSize = {"width": width, "height": height}
-        context = patient(browser.new_context(viewport=size, color_scheme="dark" if screen == "dark" else "light", java_script_enabled=scripts))
+        context = patient(browser, width, height, dark=screen == "dark", scripts=scripts)
         page = context.new_page()
         name, sign, rest = address.partition("?") if "?" in address else address.partition("#")
         page.goto(f"{(site / name).as_uri()}{sign}{rest}")

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from tests.browser.patience import draw_all, patient
 
-SCREEN: ViewportSize = {"width": 1280, "height": 800}
+SCREEN = (1280, 800)  # width, height
 PHONE: ViewportSize = {"width": 375, "height": 800}
 # The page that is measured for each kind. If the name contains `*`, the largest page in this folder is measured.
 KINDS = {
@@ -125,7 +125,7 @@ def measure(site: Path, browser: Browser, kind: str, name: str) -> Measures:
 
 
 def _opened(site: Path, browser: Browser, name: str) -> tuple[Page, dict[str, None]]:
-    page, asked = patient(browser.new_context(viewport=SCREEN)).new_page(), dict[str, None]()
+    page, asked = patient(browser, *SCREEN).new_page(), dict[str, None]()
     page.on("request", lambda request: asked.setdefault(request.url))
     page.goto((site / name).as_uri())
     return page, asked

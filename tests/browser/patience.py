@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 PATIENCE_S = 300
 PATIENCE_MS = 1000 * PATIENCE_S
@@ -30,8 +30,17 @@ _LATE = """
 """
 
 
-def patient(context: BrowserContext) -> BrowserContext:
-    """Set the timeout of a browser context to `PATIENCE_MS`, and return the context. The default timeouts of Playwright are only 5 and 30 s."""
+def patient(browser: Browser, width: int = 1280, height: int = 720, *, dark: bool = False, scripts: bool = True) -> BrowserContext:
+    """Return a new browser context with the timeout `PATIENCE_MS`. The default timeouts of Playwright are only 5 and 30 s.
+
+    Pages scroll at once, because a click on an element that still moves can hit another element.
+    """
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if dark else "light",
+        java_script_enabled=scripts,
+        reduced_motion="reduce",
+    )
     context.set_default_timeout(PATIENCE_MS)
     if os.environ.get("TACHOLOG_LATE_MS"):
         context.add_init_script(_LATE.replace("LATE_MS", str(int(os.environ["TACHOLOG_LATE_MS"]))))
@@ -39,7 +48,7 @@ def patient(context: BrowserContext) -> BrowserContext:
 
 
 def draw(figure: Locator) -> None:
-    figure.get_by_role("button", name="Show exact values").click()
+    figure.get_by_role("button", name="Show exact values").press("Enter")
     figure.locator(".tl-is-live").wait_for()
 
 

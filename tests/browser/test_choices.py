@@ -262,7 +262,7 @@ def served(site: Path) -> Iterator[str]:
 @pytest.mark.parametrize("query", ["64 KiB", "64KB", "65536"])
 def test_search_finds_a_message_size_in_any_spelling_with_and_without_a_web_server(site: Path, browser: Browser, served: str, query: str) -> None:
     for root in (site.as_uri(), served):
-        context = patient(browser.new_context())
+        context = patient(browser)
         page = context.new_page()
         said = errors_of(page)
         page.goto(f"{root}/search.html?q={quote_plus(query)}")
@@ -334,7 +334,7 @@ def test_log_pages_come_after_other_pages_in_search_results(opened: Opener) -> N
 
 
 def test_search_loads_the_page_of_a_result_when_the_result_is_in_view(browser: Browser, served: str) -> None:
-    context = patient(browser.new_context(viewport={"width": 1280, "height": 800}))
+    context = patient(browser, 1280, 800)
     page = context.new_page()
     page.goto(f"{served}/search.html?q=p99")
     count = len(results(page))

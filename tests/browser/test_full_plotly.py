@@ -20,7 +20,7 @@ def test_plots_are_drawn_with_the_full_plotly_too(browser: Browser, tmp_path: Pa
     site, data = tmp_path / "site", add_own_runs(tmp_path / "data")
     done = run_tacholog("report", "--data", data, "--output", site, environment={"TACHOLOG_PLOTLY": "full"}, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    page = patient(browser.new_context()).new_page()
+    page = patient(browser).new_page()
     page.goto((site / "tacholog-perftest" / "udp.html").as_uri())
     scroll_through(page)
 

@@ -30,7 +30,7 @@ def test_hostile_texts_on_pages_are_not_executed_and_cause_no_request(
     settings = SiteSettings(name=text, title=text, intro=text, copyright=text, links=(Link(title=text, url=f"https://a.test/{text}"),))
     site = build_site([runs_of(tmp_path / "data", hostile)], tmp_path / "site", tmp_path / "work", settings).parent
     found: list[str] = []
-    context = patient(browser.new_context())
+    context = patient(browser)
     pages = every_page(site) if NIGHTLY else pages_for(site, "phone")
     for number, name in enumerate(pages):
         page = context.new_page()

@@ -48,7 +48,7 @@ def labelled(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path
 
 @pytest.fixture
 def compare(labelled: Path, browser: Browser) -> Iterator[Page]:
-    page = patient(browser.new_context()).new_page()
+    page = patient(browser).new_page()
     page.goto((labelled / "compare.html").as_uri())
     yield page
     page.context.close()
@@ -88,7 +88,7 @@ def test_series_with_different_labels_have_no_ratio_and_the_reason_names_both_la
 
 @pytest.mark.parametrize("name", ["flannel", "not-stated", "index"])
 def test_page_of_one_label_value_fits_a_phone(labelled: Path, browser: Browser, name: str) -> None:
-    page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
+    page = patient(browser, 375, 800).new_page()
     page.goto((labelled / f"s/{name}.html").as_uri())
 
     assert page.evaluate(TOO_WIDE) == []
@@ -96,7 +96,7 @@ def test_page_of_one_label_value_fits_a_phone(labelled: Path, browser: Browser, 
 
 
 def test_long_name_of_the_site_leaves_the_search_visible_on_a_phone(labelled: Path, browser: Browser) -> None:
-    page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
+    page = patient(browser, 375, 800).new_page()
     page.goto((labelled / "s/flannel.html").as_uri())
 
     name = page.locator(".bd-header .logo__title").bounding_box()

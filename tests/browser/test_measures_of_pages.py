@@ -47,7 +47,7 @@ def test_plot_library_is_loaded_by_pages_with_interactive_plots_but_not_by_the_h
 
 @pytest.mark.parametrize("name", ["tacholog-perftest/udp.html", "rti-connext-dds/shmem.html"])
 def test_plot_library_is_loaded_only_when_somebody_points_at_a_plot(site: Path, browser: Browser, name: str) -> None:
-    context = patient(browser.new_context(viewport=SCREEN))
+    context = patient(browser, *SCREEN)
     page = context.new_page()
     held: list[Route] = []
     page.route("**/plotly.min.js*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright cannot hold a method of a list
@@ -58,7 +58,7 @@ def test_plot_library_is_loaded_only_when_somebody_points_at_a_plot(site: Path, 
     page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
     assert held == []
     with page.expect_request("**/plotly.min.js*"):
-        figure.hover()
+        figure.locator(".tl-stage").hover()
 
     assert page.evaluate(PAINTED)
     assert figure.locator(".tl-svg").is_visible()

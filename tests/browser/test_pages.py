@@ -112,7 +112,7 @@ def violations(page: Page, options: dict[str, object] | None = None) -> Iterator
 @pytest.mark.parametrize("screen", SCREENS)
 def test_pages_open_without_problems_and_fit_their_screen(site: Path, browser: Browser, screenshots: Path | None, screen: str, part: int) -> None:
     width, height = SCREENS[screen]
-    context = patient(browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if screen == "dark" else "light"))
+    context = patient(browser, width, height, dark=screen == "dark")
     complaints: list[str] = []
     for name in pages_for(site, screen)[part::PARTS]:
         page = context.new_page()
@@ -302,7 +302,6 @@ def test_tooltip_of_a_point_shows_all_its_conditions(opened: Opener) -> None:
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
         draw(figure)
-        page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # A click would miss a point that is still moving.
         point = figure.locator(".tl-live path.point").last
         point.scroll_into_view_if_needed()
         box = point.bounding_box()
@@ -317,6 +316,18 @@ def test_tooltip_of_a_point_shows_all_its_conditions(opened: Opener) -> None:
         assert "RTI Connext DDS (version not stated)" in words
         assert "machine: rti-benchmark-lab" in words
         assert "published by the vendor" in words
+
+
+def test_a_plot_keeps_its_button_while_the_mouse_is_over_the_button(opened: Opener) -> None:
+    with opened("rti-connext-dds/udpv4_wan.html") as page:
+        figure = page.locator(".tl-figure").first
+        button = figure.get_by_role("button", name="Show exact values")
+
+        button.hover()
+        assert figure.locator(".tl-live").count() == 0
+
+        button.click()
+        figure.locator(".tl-is-live").wait_for()
 
 
 def test_plot_shades_the_range_between_percentiles_if_only_two_series_are_shown(opened: Opener) -> None:

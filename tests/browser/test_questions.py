@@ -45,7 +45,7 @@ def asked(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
 
 @pytest.fixture
 def page(asked: Path, browser: Browser) -> Iterator[Page]:
-    page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
+    page = patient(browser, 375, 800).new_page()
     page.goto((asked / "questions.html").as_uri())
     yield page
     page.context.close()

@@ -93,7 +93,7 @@ def test_drawn_content_of_a_page_does_not_move_when_the_second_part_arrives(
     server: TwoParts, browser: Browser, site: Path, name: str, screen: str
 ) -> None:
     width, height = SCREENS[screen]
-    context = patient(browser.new_context(viewport={"width": width, "height": height}))
+    context = patient(browser, width, height)
     context.add_init_script(SHIFTS)
     complaints = []
     places = cuts((site / name).read_bytes())

@@ -142,7 +142,7 @@ def test_link_to_the_rows_of_a_verdict_unfolds_these_rows(opened: Opener) -> Non
 def test_standalone_comparison_fits_a_phone(browser: Browser, tmp_path: Path) -> None:
     old, new = find_all(["0.3.0", "0.4.0"], [ROOT / "data"])
     (tmp_path / "diff.html").write_text(html(compare(old, new, Policy(), ("0.3.0", "0.4.0"))), encoding="utf-8")
-    page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
+    page = patient(browser, 375, 800).new_page()
     page.goto((tmp_path / "diff.html").as_uri())
     open_everything(page)
 
@@ -394,7 +394,7 @@ def test_table_of_runs_is_loaded_only_when_a_reader_opens_it(opened: Opener) -> 
 
 
 def test_older_release_has_a_separate_page_without_scripts(site: Path, browser: Browser) -> None:
-    context = patient(browser.new_context(java_script_enabled=False))
+    context = patient(browser, scripts=False)
     page = context.new_page()
     page.goto((site / OLDER).as_uri())
     old_release(page).locator("summary").first.click()
@@ -452,7 +452,7 @@ def test_page_of_an_older_release_loads_and_draws_its_plots(opened: Opener) -> N
 
 def test_no_page_has_too_many_elements(site: Path, browser: Browser) -> None:
     """A page with more than 5000 elements is slow on a phone."""
-    page = patient(browser.new_context()).new_page()
+    page = patient(browser).new_page()
     largest = sorted(site.rglob("*.html"), key=lambda path: path.read_text(encoding="utf-8").count("<"))[-4:]
     counts = {}
     for path in largest:

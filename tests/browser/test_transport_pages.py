@@ -35,7 +35,7 @@ pytestmark = [
 
 @pytest.fixture
 def wide(site: Path, browser: Browser) -> Iterator[Callable[[str], Page]]:
-    context = patient(browser.new_context(viewport={"width": 1280, "height": 800}))
+    context = patient(browser, 1280, 800)
     page = context.new_page()
 
     def go(name: str) -> Page:

@@ -39,7 +39,7 @@ def test_page_of_an_old_version_states_that_it_is_old_and_links_to_the_newest_ve
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(public))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        page = patient(browser.new_context()).new_page()
+        page = patient(browser).new_page()
         root = f"http://127.0.0.1:{server.server_port}"
         note = page.locator(".tl-version")
 
