@@ -180,7 +180,7 @@ def test_columns_with_many_conditions_have_short_heads_and_copies_state_all_cond
     assert height < 160
     assert "command get" in heads
     assert "copies in memory" not in heads
-    assert "reliable, demand 1, no batches, copies in memory, replication 1, command get, requests 40000 median (µs)" in copied
+    assert "reliable, demand 1, no batches, copies in memory, replication 1, command get, requests 40000, median (µs)" in copied
     assert "copies in memory" in below
 
 

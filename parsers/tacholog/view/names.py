@@ -208,6 +208,11 @@ def condition_name(name: str) -> str:
     return label_name(name) if is_label(name) else title(name)
 
 
+def value_words(name: str, value: object) -> str:
+    """Return the words for the value of a condition, to be shown beside `condition_name`; an empty text if the value is unknown."""
+    return str(value) if is_label(name) and value is not None else words(name, value).removeprefix(f"{condition_name(name)} ")
+
+
 def participant_title(name: object) -> str:
     """Return what a text calls a participant: "operating system" if the name begins like that of such a system, else "participant"."""
     return "operating system" if _SYSTEM.match(str(name or "")) else "participant"

@@ -33,6 +33,7 @@ from tacholog.view.names import (
     joined_or_unstated,
     made_different,
     told_apart,
+    value_words,
     with_each_label,
     words,
 )
@@ -345,8 +346,7 @@ def conditions_in_words(series: Iterable[Series]) -> list[tuple[str, list[str]]]
     """Return the conditions that any of the series states: the name of each condition, and its value in each series in words."""
     rows = with_each_label([dict(member.key) for member in series])
     stated = [name for name in rows[0] if name != "run" and any(row[name] is not None for row in rows)]
-    named = [(condition_name(name), [words(name, row[name]) for row in rows]) for name in stated]
-    return [(title, [value.removeprefix(f"{title} ") or NOT_STATED for value in values]) for title, values in named]
+    return [(condition_name(name), [value_words(name, row[name]) or NOT_STATED for row in rows]) for name in stated]
 
 
 def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:

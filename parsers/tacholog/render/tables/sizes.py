@@ -99,7 +99,7 @@ def _head(series: Series, name: str, content: Html | str, unit: str = "") -> Tab
     """Return the head of a column. If ``name`` is a short name of the series, the title has its full name, which screen readers and copies state."""
     if not name:
         return TableColumn(content, unit)
-    full = series.label if isinstance(content, Html) else f"{series.label} {content}"
+    full = series.label if isinstance(content, Html) else f"{series.label}, {content}"
     heading = join([tag("div", swatch(series.slot, hollow=series.published), name, " "), content])
     return TableColumn(heading, unit, title=full if name != series.label else "")
 
@@ -109,7 +109,10 @@ def _conditions(members: Sequence[Series], names: Sequence[str]) -> Html:
     if all(name == member.label for name, member in zip(names, members, strict=True)):
         return NOTHING
     conditions = conditions_in_words(members)
-    table = words_table("Conditions that differ", ("condition", *names), [(title, *values) for title, values in conditions if len({*values}) > 1])
+    different = [condition for condition in conditions if len({*condition[1]}) > 1]
+    heads = [join([swatch(member.slot, hollow=member.published), " ", name]) for name, member in zip(names, members, strict=True)]
+    rows = list(zip(heads, *(values for _, values in different), strict=True))
+    table = words_table("Conditions that differ", ("series", *(title for title, _ in different)), rows)
     shared = [tag("div", tag("dt", title), tag("dd", values[0])) for title, values in conditions if len({*values}) == 1]
     content = [scroller(table, tools=False), tag("p", "The same for all:"), tag("dl", *shared, class_="tl-facts")]
     return tag("details", tag("summary", "All conditions of these columns"), *content, class_="tl-each")
