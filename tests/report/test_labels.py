@@ -117,13 +117,14 @@ def test_heads_of_columns_state_all_conditions_if_there_is_room() -> None:
 
 
 def test_short_head_of_an_acknowledgement_or_a_control_says_so() -> None:
-    stored = {**KEEPS, "type": "a type with a name that is too long for a column"}
-    acknowledged, delivered = series_of(
-        [
-            *(msgspec.structs.replace(one, conditions=msgspec.structs.replace(one.conditions, basis="pub-to-ack")) for one in results("1", **stored)),
-            *results("1", **LOSES),
-        ]
-    )
-    table = str(sizes_table([acknowledged, delivered], Links(), "a"))
+    stored = results("1", **KEEPS, type="a type with a name that is too long for a column")
+    delivered = results("1", **LOSES)
+    acknowledged = [msgspec.structs.replace(one, conditions=msgspec.structs.replace(one.conditions, basis="pub-to-ack")) for one in stored]
+    control = [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, labels='{"control": "yes"}')) for one in stored]
 
-    assert re.findall(r'title="[^"]*"><div>.*?</svg>([^<]*?) ?</div>', table) == ["reliable, publish to acknowledgement", "best-effort, round trip"]
+    assert short_heads(series_of([*acknowledged, *delivered])) == ["reliable, publish to acknowledgement", "best-effort, round trip"]
+    assert short_heads(series_of([*delivered, *control])) == ["best-effort", "control run, reliable"]
+
+
+def short_heads(members: list[Series]) -> list[str]:
+    return re.findall(r'title="[^"]*"><div>.*?</svg>([^<]*?) ?</div>', str(sizes_table(members, Links(), "a")))
