@@ -112,7 +112,7 @@ def _conditions(members: Sequence[Series], names: Sequence[str]) -> Html:
     different = [condition for condition in conditions if len({*condition[1]}) > 1]
     heads = [join([swatch(member.slot, hollow=member.published), " ", name]) for name, member in zip(names, members, strict=True)]
     rows = list(zip(heads, *(values for _, values in different), strict=True))
-    table = words_table("Conditions that differ", ("series", *(title for title, _ in different)), rows)
+    table = words_table(f"Conditions that differ: {members[0].results[0].test}", ("series", *(title for title, _ in different)), rows)
     shared = [tag("div", tag("dt", title), tag("dd", values[0])) for title, values in conditions if len({*values}) == 1]
     content = [scroller(table), tag("p", "The same for all:"), tag("dl", *shared, class_="tl-facts")]
     return tag("details", tag("summary", "All conditions of these columns"), *content, class_="tl-each")
