@@ -26,9 +26,11 @@
     return clean(copy.textContent);
   }
 
+  // A heading that is short on the page has its full words as a title.
   function heading(cell) {
     const unit = cell.querySelector(".tl-unit");
-    return unit ? `${words(cell)} (${clean(unit.textContent)})` : words(cell);
+    const full = cell.title || words(cell);
+    return unit ? `${full} (${clean(unit.textContent)})` : full;
   }
 
   // Digits are grouped on the page, but not in a file.

@@ -164,6 +164,26 @@ def test_copied_table_has_plain_numbers_with_units_in_the_header(opened: Opener)
     assert all(len(line.split(",")) == len(lines[0].split(",")) for line in lines)
 
 
+def test_columns_with_many_conditions_have_short_heads_and_copies_state_all_conditions(opened: Opener) -> None:
+    with opened("redis/tcp.html") as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        table = page.locator("table.tl-beside").first
+        height = table.locator("thead").bounding_box()["height"]  # type: ignore[index]
+        heads = table.locator("thead").inner_text()
+        page.get_by_role("button", name="Copy as CSV").first.click()
+        page.get_by_text("Copied").wait_for()
+
+        copied = page.evaluate("navigator.clipboard.readText()").splitlines()[0]
+        page.get_by_text("All conditions of these columns").first.click()
+        below = page.get_by_role("region", name="Conditions that differ").first.inner_text()
+
+    assert height < 160
+    assert "command get" in heads
+    assert "copies in memory" not in heads
+    assert "reliable, demand 1, no batches, copies in memory, replication 1, command get, requests 40000, median (µs)" in copied
+    assert "copies in memory" in below
+
+
 def test_points_of_a_plot_can_be_downloaded_in_the_units_of_the_data(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
         draw(page.locator(".tl-figure").first)

@@ -13,6 +13,7 @@ import pytest
 from tacholog.render.home.page import machines_at_home
 from tacholog.render.home.panels import spread_labels
 from tacholog.render.links import Links
+from tacholog.render.tables.cost import spin_note
 from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import Conditions
 from tacholog.site.for_programs import CHANGES_FEED, RELEASES_FEED, Feed, FeedEntry, newest_change
@@ -23,6 +24,7 @@ from tacholog.view.page_index import PageIndex, page_index
 from tacholog.view.ranking_groups import system_series
 from tacholog.view.remarks import caveats
 from tacholog.view.results import ResultRow, RunRow
+from tacholog.view.series import series_of
 from tacholog.view.views import View
 
 TOOL = "perftest"
@@ -225,6 +227,15 @@ def test_blocking_transport_spins_by_default_if_it_uses_a_whole_processor_and_ra
 
     assert {waits(one) for one in found.series if one.transport == "lib"} == {words}
     assert {waits(one) for one in found.series if one.transport == "other"} == {"sleeps"}
+
+
+def test_note_on_a_series_that_spins_has_a_colon_after_its_name() -> None:
+    counted = resources(Measured("lib").latency(*SIX), 1.44, 12)
+    shown = [one for one in counted if one.scope != "resources"]
+
+    note = str(spin_note(series_of([*shown, *Measured("other", waiting="busy-poll").latency(*SIX)]), counted))
+
+    assert '<span class="stat-label">lib, block</span>: <strong>spins by default</strong>. It keeps' in note  # "tl-label" would add a full stop
 
 
 def test_note_does_not_state_that_a_polling_transport_spins_by_default() -> None:

@@ -104,6 +104,15 @@ def test_measurement_without_processor_time_does_not_use_the_processor_time_of_t
     assert found == [False, True]
 
 
+def test_metric_with_many_statistics_has_a_short_name_in_the_heads_of_its_columns(tmp_path: Path) -> None:
+    add(tmp_path, "1", (LOGS / "latency-one-way-shm.log").read_text())
+
+    tables = str(numbers_tables(series_in(tmp_path), Links(), "n"))
+
+    full = "Delay between the scheduled and the real send time, 99 %"
+    assert f'<th scope="col" title="{full}">send delay, 99 %<' in tables
+
+
 def test_missing_percentile_with_too_few_samples_has_the_same_words_in_all_tables(tmp_path: Path) -> None:
     add(tmp_path, "1", LATENCY.replace(" p99_ns=270591", ""))
     series = series_in(tmp_path)

@@ -21,7 +21,11 @@ _RULES: dict[Align, str] = {"left": "---", "right": "--:", "centre": ":-:"}
 
 
 class TableColumn(NamedTuple):
-    """The heading of a column. ``align`` is for Markdown and terminals; ``width`` is a class, for which a style sheet sets the column's width."""
+    """The heading of a column.
+
+    ``align`` is for Markdown and terminals; ``width`` is a class, for which a style sheet sets the column's width. ``title`` is the full heading, if
+    ``heading`` is a short one.
+    """
 
     heading: str | Html = ""
     unit: str = ""
@@ -29,6 +33,7 @@ class TableColumn(NamedTuple):
     id: str = ""
     align: Align = "left"
     width: str = ""
+    title: str = ""
 
 
 class TableCell(NamedTuple):
@@ -181,7 +186,7 @@ def as_csv(table: Table) -> str:
 
 
 def _heading(column: TableColumn) -> str:
-    return column.heading.striptags() if isinstance(column.heading, Html) else column.heading
+    return column.title or (column.heading.striptags() if isinstance(column.heading, Html) else column.heading)
 
 
 MOST_ROWS = 200

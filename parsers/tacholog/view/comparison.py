@@ -11,10 +11,9 @@ from typing import Any
 import msgspec
 
 from tacholog.compare.comparable import asked, judge
-from tacholog.runs.labels import is_label
 from tacholog.schema.metrics import METRICS
 from tacholog.view.home import UNDER_LOAD
-from tacholog.view.names import condition_name, participant_title, with_each_label, words
+from tacholog.view.names import condition_name, participant_title, value_words, with_each_label, words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import SystemSeries, conditions_of, system_series
@@ -205,7 +204,7 @@ def other_conditions(key: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             continue
         versions |= {key[name]} if name in _SAYS_VERSION else set()
         called = participant_title(key[name]) if name == "participant" else condition_name(name)
-        yield called, str(key[name]) if is_label(name) else words(name, key[name]).removeprefix(f"{called} ")
+        yield called, value_words(name, key[name])
 
 
 def metric_words(metric: str, label: str) -> str:

@@ -8,6 +8,7 @@ Pages, legends, comparisons and the command line all use these names, so that tw
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
@@ -22,6 +23,8 @@ from tacholog.view.numerals import NOT_STATED, grouped, quantity, size
 
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "settings", "build")
 _REPEATS_VERSION = ("release", "tool", "tool_version")  # usually equal to the system's version
+_MOST_IN_A_HEADING = 60  # characters: a column of a table has room for about twelve in a line
+_ALWAYS_NAMED = ("basis", CONTROL)  # a short name states them too: an acknowledgement is no delivery, and a control is no subject
 _COMMIT_SHOWN = 7
 # A name is repeated for each number of a table. Without this limit, names of a megabyte, from manifests with many options, would take gigabytes.
 _MOST_CHARACTERS = 2000
@@ -92,6 +95,32 @@ def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list
     is_basis_named = "basis" in different and any(row["basis"] == ACKNOWLEDGED for row in rows)
     used = (_fewest_conditions(full) | ({"basis"} if is_basis_named else set())) - {but}
     return [[(name, value) for name, value in parts if name in used] for parts in full]
+
+
+def headings(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> Sequence[str]:
+    """Return names for the columns of a table: the full ``names`` of the rows, or short names if a full name is too long for a column.
+
+    If several conditions differ together, so that each of them distinguishes the same rows, a short name states only one of them: the first one that
+    all rows state. If short names would be equal or empty, the result is ``names``.
+    """
+    if max(map(len, names), default=0) <= _MOST_IN_A_HEADING:
+        return names
+    conditions = [_with_each_option(parts) for parts in told_apart(rows)]
+    values = {name: [row.get(name) for row in conditions] for row in conditions for name in row}
+    together: dict[tuple[int, ...], list[str]] = {}
+    for name, of_rows in values.items():
+        together.setdefault(tuple(map(of_rows.index, of_rows)), []).append(name)
+    firsts = {next((name for name in alike if None not in values[name]), alike[0]) for pattern, alike in together.items() if any(pattern)}
+    kept = [name for name in values if name in firsts or name in _ALWAYS_NAMED]
+    brief = [joined([(name, row.get(name)) for name in kept]) for row in conditions]
+    return brief if all(brief) and len({*brief}) == len(brief) else names
+
+
+def _with_each_option(parts: Parts) -> dict[str, object]:
+    """Return conditions by name. Each option of a campaign is a condition of its own, whose value is its words."""
+    conditions = dict(parts)
+    options = json.loads(str(conditions.pop("options", None) or "{}"))
+    return conditions | {f"options.{name}": words("options", json.dumps({name: value})) for name, value in options.items()}
 
 
 def differing(rows: Sequence[Mapping[str, object]]) -> list[str]:
@@ -177,6 +206,11 @@ def unstated(name: str) -> str:
 def condition_name(name: str) -> str:
     """Return the name of a condition in running text: ``data path``, or ``plugin`` for a label."""
     return label_name(name) if is_label(name) else title(name)
+
+
+def value_words(name: str, value: object) -> str:
+    """Return the words for the value of a condition, to be shown beside `condition_name`; an empty text if the value is unknown."""
+    return str(value) if is_label(name) and value is not None else words(name, value).removeprefix(f"{condition_name(name)} ")
 
 
 def participant_title(name: object) -> str:

@@ -25,7 +25,18 @@ from tacholog.runs.conditions import split_options
 from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.marks import SAMPLES_BEYOND
 from tacholog.schema.metrics import METRICS, median_place
-from tacholog.view.names import SHOWN_CONDITIONS, joined, joined_or_unstated, made_different, told_apart, with_each_label, words
+from tacholog.view.names import (
+    SHOWN_CONDITIONS,
+    condition_name,
+    headings,
+    joined,
+    joined_or_unstated,
+    made_different,
+    told_apart,
+    value_words,
+    with_each_label,
+    words,
+)
 from tacholog.view.numerals import NOT_STATED, by_version, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 
@@ -324,6 +335,18 @@ def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
         for index, name in zip(indices, made_different([names[index] for index in indices], [dict(keys[index]) for index in indices]), strict=True):
             labels[index] = name
     return labels
+
+
+def headings_among(series: Sequence[Series]) -> Sequence[str]:
+    """Return short names of series for the columns of a table. Their labels and `conditions_in_words` state what these names leave out."""
+    return headings([dict(member.key) for member in series], [member.label for member in series])
+
+
+def conditions_in_words(series: Iterable[Series]) -> list[tuple[str, list[str]]]:
+    """Return the conditions that any of the series states: the name of each condition, and its value in each series in words."""
+    rows = with_each_label([dict(member.key) for member in series])
+    stated = [name for name in rows[0] if name != "run" and any(row[name] is not None for row in rows)]
+    return [(condition_name(name), [value_words(name, row[name]) or NOT_STATED for row in rows]) for name in stated]
 
 
 def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:

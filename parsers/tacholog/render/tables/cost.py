@@ -91,7 +91,7 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
     spins = [member for member in series if member.results[0].test == "latency" and way_of_measuring(member) in spinning_ways]
     if not spins:
         return NOTHING
-    names = join([tag("span", "; ".join(member.label for member in spins), class_="tl-label"), ": "]) if len(series) > 1 else NOTHING
+    names = join([tag("span", "; ".join(member.label for member in spins), class_="stat-label"), ": "]) if len(series) > 1 else NOTHING
     words = "it keeps more than 0.9 processors in use, with fewer than 0.1 context switches per message, although it is told to sleep (block)."
     return tag("p", names, tag("strong", SPINS), ". ", f"{words[0].upper()}{words[1:]}", class_="tl-note tl-spins")
 

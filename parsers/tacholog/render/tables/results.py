@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tacholog.compare.policy import percentile
 from tacholog.render.figures.figures import words_of
 from tacholog.render.figures.svg import dot_strip, swatch
 from tacholog.render.html import NOTHING, Html, esc, join, linked, tag
@@ -237,8 +238,9 @@ def folded_table(words: str, content: Html, anchor: str, move_out: MoveTableOut 
 
 
 def column_head(column: MetricColumn) -> TableColumn:
-    """Return the head of a column, with its unit."""
-    return TableColumn(column.heading, column.unit.sign)
+    """Return the head of a column, with its unit. If its heading has a short name of the metric, its title has the full one."""
+    full = _with_statistic(METRICS[column.metric].words, column.statistic) if column.metric in _SHORT_NAMES else ""
+    return TableColumn(column.heading, column.unit.sign, title=full)
 
 
 def count(text: str, value: object = "") -> TableCell:
@@ -364,6 +366,8 @@ _COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("histogram_overflow", "total", "above the histogram"),
     ("duration", "total", "duration"),
 )
+# The names of metrics that have a column for each statistic. Their full names would need ten lines in each of these columns.
+_SHORT_NAMES = {"send_lateness": "send delay", "send_call": "send call", "interval_per_message": "time divided by messages"}
 _ERRORS = ("messages_duplicated", "messages_late", "messages_reordered", "messages_corrupted", "histogram_overflow")
 _MEASURED = ("latency", "goodput", "message_rate", "sustained_rate")
 
@@ -403,7 +407,7 @@ def columns_of(series: Series) -> list[MetricColumn]:
 def heading_of(metric: str, statistic: str) -> str:
     """Return the heading of a number: ``median``, ``99 %``, ``goodput``."""
     if metric == "latency":
-        return _HEADINGS.get(statistic, f"{statistic.removeprefix('p')} %")
+        return _statistic_words(statistic)
     return next((heading for *pair, heading in _COLUMNS if pair == [metric, statistic]), _metric_words(metric, statistic))
 
 
@@ -424,7 +428,15 @@ def _all_zero(series: Series, column: MetricColumn) -> bool:
 
 def _metric_words(metric: str, statistic: str) -> str:
     words = METRICS[metric].words.lower() if metric in METRICS else metric
-    return words if statistic == "total" else f"{words}, {statistic}"
+    return _with_statistic(_SHORT_NAMES.get(metric, words), statistic)
+
+
+def _with_statistic(words: str, statistic: str) -> str:
+    return words if statistic == "total" else f"{words}, {_statistic_words(statistic)}"
+
+
+def _statistic_words(statistic: str) -> str:
+    return _HEADINGS.get(statistic, statistic if percentile(statistic) is None else f"{statistic.removeprefix('p')} %")
 
 
 def _metric_unit(metric: str) -> Unit:

@@ -15,14 +15,14 @@ from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.links import Links
 from tacholog.render.marks import UsedMarks, mark_notes, shared_marks_note
-from tacholog.render.table import TableColumn, head, scroller
+from tacholog.render.table import TableColumn, head, scroller, words_table
 from tacholog.render.tables.results import CellWriter, ResultLine, ResultNumber, badge, heading_of, marks_of_cells, results_table
 from tacholog.schema.metrics import METRICS
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import Unit, unit_shown
 from tacholog.view.ranking_groups import RANKED_BY, conditions_of, headline_statistic
 from tacholog.view.refusals import condition_title, not_stated
-from tacholog.view.series import LOGICAL, Cell, Series
+from tacholog.view.series import LOGICAL, Cell, Series, conditions_in_words, headings_among
 
 _WORDS = ("Median latency", "Mean latency", "Payload received")  # of `RANKED_BY`
 _MOST_SERIES = 12  # side by side
@@ -54,9 +54,11 @@ def sizes_table(series: Sequence[Series], links: Links, anchor: str) -> Html:
         return NOTHING
     several = len({column.series.slot for column in columns}) > 1
     members = list({column.series.slot: column.series for column in columns}.values())
-    compared = join([_note_on_few_runs(members), not_comparable(members, columns[0].metric)]) if several else NOTHING
+    names = headings_among(members) if several else [""]
+    compared = join([_note_on_few_runs(members), not_comparable(members, columns[0].metric), _conditions(members, names)]) if several else NOTHING
     label = f"{series[0].results[0].test.capitalize()} by message size"
-    heads = [TableColumn(join([_series_name(column.series) if several else NOTHING, column.heading]), column.unit.sign) for column in columns]
+    name_of = {member.slot: name for member, name in zip(members, names, strict=True)}
+    heads = [_head(column.series, name_of[column.series.slot], column.heading, column.unit.sign) for column in columns]
     return _by_size(label, columns, heads, links, anchor, compared)
 
 
@@ -68,11 +70,13 @@ def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
     (metric, statistic, words), members = main_number
     unit = unit_shown(METRICS[metric].unit)
     columns = [_SizeColumn(member, metric, statistic, words, unit, member.cells(metric, statistic)) for member in members]
-    heads = [TableColumn(join([_series_name(member), badge(published=member.published)])) for member in members]
+    names = headings_among(members)
+    heads = [_head(member, name, badge(published=member.published)) for member, name in zip(members, names, strict=True)]
     bases = {dict(member.key)["basis"] for member in members}
     basis = BASIS_WORDS.get(str(bases.pop())) if metric == "latency" and len(bases) == 1 else None
     title = tag("p", tag("strong", ", ".join(filter(None, (words, basis, unit.sign)))), class_="tl-caption")
-    return join([title, _by_size(f"{words} of every series", columns, heads, links, anchor, not_comparable(members, metric))])
+    below = join([not_comparable(members, metric), _conditions(members, names)])
+    return join([title, _by_size(f"{words} of every series", columns, heads, links, anchor, below)])
 
 
 def _by_size(label: str, columns: Sequence[_SizeColumn], heads: Sequence[TableColumn], links: Links, anchor: str, below: Html) -> Html:
@@ -91,8 +95,27 @@ def _by_size(label: str, columns: Sequence[_SizeColumn], heads: Sequence[TableCo
     return join([shared_marks_note(shared, anchor), scroller(table), below, mark_notes(used_marks, anchor)])
 
 
-def _series_name(series: Series) -> Html:
-    return tag("div", swatch(series.slot, hollow=series.published), series.label)
+def _head(series: Series, name: str, content: Html | str, unit: str = "") -> TableColumn:
+    """Return the head of a column. If ``name`` is a short name of the series, the title has its full name, which screen readers and copies state."""
+    if not name:
+        return TableColumn(content, unit)
+    full = series.label if isinstance(content, Html) else f"{series.label}, {content}"
+    heading = join([tag("div", swatch(series.slot, hollow=series.published), name, " "), content])
+    return TableColumn(heading, unit, title=full if name != series.label else "")
+
+
+def _conditions(members: Sequence[Series], names: Sequence[str]) -> Html:
+    """Return all conditions of the columns, folded: a table of those that differ, then the others; nothing if ``names`` are the full names."""
+    if all(name == member.label for name, member in zip(names, members, strict=True)):
+        return NOTHING
+    conditions = conditions_in_words(members)
+    different = [condition for condition in conditions if len({*condition[1]}) > 1]
+    heads = [join([swatch(member.slot, hollow=member.published), " ", name]) for name, member in zip(names, members, strict=True)]
+    rows = list(zip(heads, *(values for _, values in different), strict=True))
+    table = words_table(f"Conditions that differ: {members[0].results[0].test}", ("series", *(title for title, _ in different)), rows)
+    shared = [tag("div", tag("dt", title), tag("dd", values[0])) for title, values in conditions if len({*values}) == 1]
+    content = [scroller(table), tag("p", "The same for all:"), tag("dl", *shared, class_="tl-facts")]
+    return tag("details", tag("summary", "All conditions of these columns"), *content, class_="tl-each")
 
 
 def _columns(series: Sequence[Series]) -> list[_SizeColumn]:
