@@ -264,16 +264,16 @@ def _count_of_rows(count: int) -> str:
 MEDIAN = "Old and new are each the value of one run: the median of the runs that were compared, or the worse one if two are in the middle."
 ESTIMATE = (
     "The estimated ratio is the Hodges-Lehmann estimate: the median of the averages (on a logarithmic scale) of every two pairs' ratios, or of all "
-    "ratios of a new session to an old one. It uses all runs, so it may differ from new divided by old. The interval is that of this ratio: it is not "
-    "the range from the lowest to the highest run, which tables show below a number."
+    "ratios of a new session to an old one. It uses all runs, so it may differ from new divided by old. The interval is that of this ratio: it is "
+    "not the range from the lowest to the highest run, which tables show below a number."
 )
 BAND = (
-    "The band is how much two results of one build may differ although nothing changed. Within it, a row is called alike, beyond it, different; neither "
-    "is proven."
+    "The band is how much two results of one build may differ although nothing changed. Within it, a row is called alike, beyond it, different; "
+    "neither is proven."
 )
 BAND_SOURCES = {
-    "assumed": "Assumed: this row was not measured with one build on this machine in at least three sessions (by tacholog ab of a build with itself), "
-    "so the band is a default.",
+    "assumed": "Assumed: this row was not measured with one build on this machine in at least three sessions (by tacholog ab of a build with "
+    "itself), so the band is a default.",
     "same_build": "As measured with one build: the band comes from such a measurement, or from same_build_percent in a file of thresholds.",
 }
 _NAMED = 4
