@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -262,8 +263,12 @@ def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iter
     """
     left = _ELEMENTS_IN_PART - spent - 300  # reserves 300 elements for the picture: its signs and their titles
     for section in sections:
-        of_groups = 2 * links if any("two_modes" in line.row.flags for line in section.lines) else 0  # each side may link both of its groups
-        of_row = links + of_groups + (6 if section.verdict in APART else 18 if section.verdict in _PLOTTED else 12)
+        in_groups = sum("two_modes" in line.row.flags for line in section.lines)  # each side of such a row may link both of its groups
+        of_row = (
+            links
+            + ceil(2 * links * in_groups / max(len(section.lines), 1))
+            + (6 if section.verdict in APART else 18 if section.verdict in _PLOTTED else 12)
+        )
         lines = section.lines[: max(_LEAST_ROWS, left // of_row)]
         left -= of_row * len(lines)
         yield msgspec.structs.replace(section, lines=lines)
