@@ -270,7 +270,17 @@ def test_row_states_the_values_of_both_groups_if_its_runs_form_two_groups(compar
     row = only(compared(old, new))
 
     assert "two_modes" in row.flags
-    assert diff_words.remark(row).endswith("; the old runs form two groups, around 10\u00a0µs and 15\u00a0µs")
+    assert diff_words.remark(row).endswith("; the old runs form two groups: 10\u00a0µs in 7 and 15\u00a0µs in 5 runs")
+
+
+def test_row_without_a_test_states_both_groups_as_measured_by_the_rule_of_the_tables(side: Side) -> None:
+    two_groups = np.array([[131.0, 571.0, 140.0, 591.0, 141.0, 581.0]])
+    old, new = side(two_groups, np.arange(6)), side(two_groups * 2, np.arange(6, 12))
+    row = next(row for row in compare(old, new, Policy()).rows if row.key.payload_bytes == 16)
+
+    assert row.verdict == "unreplicated_diff"
+    assert "two_modes" in row.flags
+    assert "the old runs form two groups: 140\u00a0ns in 3 and 581\u00a0ns in 3 runs" in diff_words.remark(row)
 
 
 def test_threshold_of_a_row_comes_from_the_policy_if_no_override_fits_the_row(compared: Compared, noise: Floats) -> None:

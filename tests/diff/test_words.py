@@ -21,7 +21,7 @@ from tacholog.compare.sides import find, of_release
 from tacholog.render.diff.document import line_of, loss_lines, sections
 from tacholog.render.diff.notes import changed_words
 from tacholog.render.diff.page import brief, html
-from tacholog.render.diff.summary import by_transport, conclusion, headline, loss_sentence, moved_most, short_conclusion, side_words
+from tacholog.render.diff.summary import by_transport, conclusion, figures_words, headline, loss_sentence, moved_most, short_conclusion, side_words
 from tacholog.render.diff.text import comment, markdown, text
 from tacholog.runs.manifest import Host
 from tacholog.store.frames import Dataset
@@ -398,6 +398,17 @@ def test_both_limits_of_a_band_are_stated(compared: Compared, statistic: str, sa
     report = compared(np.array([[10_000.0]]), np.array([[20_000.0]]), statistic=statistic)
 
     assert f"; band: {said}, assumed" in line_of(report.rows[0]).remark
+
+
+def test_note_states_what_the_band_is_and_whether_it_was_measured(compared: Compared) -> None:
+    values = np.array([[10_000.0]]), np.array([[20_000.0]])
+    (assumed,) = figures_words(compared(*values))
+    (measured,) = figures_words(compared(*values, Policy(same_build_percent=25)))
+
+    assert assumed.startswith("The band is how much two results of one build may differ although nothing changed.")
+    assert "Assumed: this row was not measured with one build" in assumed
+    assert "As measured with one build:" in measured
+    assert "Assumed:" not in measured
 
 
 def test_change_of_9_5_percent_is_outside_of_a_band_that_ends_at_9_1_percent(compared: Compared) -> None:

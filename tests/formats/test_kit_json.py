@@ -69,6 +69,12 @@ def test_each_object_at_the_given_path_becomes_a_record_with_the_lines_of_its_nu
     assert second.what.numbers[0].line == 11
 
 
+def test_number_is_converted_to_the_unit_of_its_metric_as_exactly_as_it_was_printed() -> None:
+    (first, _) = records(DOCUMENT.replace("1.50", "1.001"))
+
+    assert first == (64, 1001.0)  # In binary arithmetic, 1.001 times 1000 is 1000.9999999999999.
+
+
 def test_each_line_of_a_json_document_belongs_to_exactly_one_finding() -> None:
     claimed = [line.number for item in findings(DOCUMENT) for line in (item.line, *item.also) if line]
 

@@ -153,6 +153,21 @@ def test_cell_of_an_answer_has_the_median_and_the_log_line_of_the_median(tmp_pat
     assert (cell.median.run.run, cell.median.number_line) == ("a3", 23)  # Line 23 of the log is "percentile 50.000".
 
 
+def test_cell_of_an_answer_has_both_groups_of_runs_and_counts_as_the_worse_one_as_in_tables(tmp_path: Path) -> None:
+    for number, latency_us in enumerate((10.0, 30.0, 10.1, 30.1, 10.2, 10.3)):
+        run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
+    run(tmp_path, "b", 20.0, labels={"plugin": "b"})
+
+    found = answered(tmp_path)
+    cell = found.cells[Case((), "a", None)]
+
+    assert [(group.value, group.runs) for group in cell.groups] == [(10200.0, 4), (30100.0, 2)]
+    assert (cell.value, cell.median.run.run) == (30100.0, "a3")
+    assert "10.2\u00a0µs in 4 and 30.1\u00a0µs in 2 runs (10\u00a0µs\u201330.1\u00a0µs)" in "".join(
+        terminal(answer_table(found, ranges_in_text=True))
+    )
+
+
 def test_answer_states_why_a_number_is_missing(tmp_path: Path) -> None:
     found = answered(made("lossy", tmp_path))
 

@@ -680,7 +680,7 @@ def test_runs_in_two_groups_are_shown_as_two_numbers_with_a_note() -> None:
     found = words_of(html[html.index("tl-choices") :])
 
     assert "101 ns or 901 ns" in found
-    assert "Two numbers: the runs split into slow and fast ones, and the slow ones count." in found
+    assert "Two numbers: the runs form two groups, and the worse one counts." in found
     assert "two groups of runs" not in found
 
 

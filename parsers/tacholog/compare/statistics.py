@@ -39,7 +39,6 @@ from numpy.typing import NDArray
 
 EXACT_RUNS = 40
 OUTER, INNER = 0.95, 0.90  # The confidence of the displayed interval, and of the interval that must be within the threshold for "no change".
-MIN_CLUSTER = 2
 _MEDIAN = 0.5
 MOST_PATTERNS = 2000  # the most patterns of ties in one call; more would take too long, and the normal approximation is good then
 MOST_FLIPS = 4096  # the number of flips of 13 pairs; for more pairs, the flips are a random sample of this size
@@ -307,61 +306,6 @@ def same_build_band(deviation: Floats, sessions: int) -> Floats:
     """
     band: Floats = student_t_quantile(0.975, sessions - 1) * np.sqrt(2) * deviation
     return band
-
-
-def two_modes(values: Floats, least_gap: Floats) -> NDArray[np.bool_]:
-    """Return a flag for each row: whether its values form two clusters.
-
-    They do if the widest gap is more than three times the spread within the clusters, and wider than ``least_gap``.
-    A single distant value is an outlier, not a cluster.
-
-    Args:
-        values: logarithms, shape (rows, runs).
-        least_gap: the narrowest gap that matters, shape (rows,).
-    """
-    runs = values.shape[1]
-    if runs < 2 * MIN_CLUSTER:
-        return np.zeros(len(values), bool)
-    ordered = np.sort(values, axis=1)
-    widest, split = _widest_gap(ordered)
-    below = np.arange(runs) < split[:, None]
-    spread = np.zeros(len(values))
-    for cluster in (below, ~below):
-        mean = np.where(cluster, ordered, 0).sum(axis=1) / cluster.sum(axis=1)
-        spread += (np.where(cluster, ordered - mean[:, None], 0) ** 2).sum(axis=1)
-    are_apart: NDArray[np.bool_] = (widest > 3 * np.sqrt(spread / (runs - 2))) & (widest > least_gap)
-    return are_apart
-
-
-def modes(values: Sequence[float], least_gap: float) -> tuple[float, float] | None:
-    """Return the medians of the two clusters of runs; ``None`` if the runs do not form two clusters, see `two_modes`.
-
-    Args:
-        values: the values of the runs, not logarithms, all above zero.
-        least_gap: the narrowest gap that matters, as a logarithm.
-    """
-    split = cluster_split(values, least_gap)
-    if split is None:
-        return None
-    ordered = np.log(np.sort(np.asarray(values, float)))[None]
-    return float(np.exp(np.median(ordered[0, :split]))), float(np.exp(np.median(ordered[0, split:])))
-
-
-def cluster_split(values: Sequence[float], least_gap: float) -> int | None:
-    """Return the number of values in the lower cluster; ``None`` if the values do not form two clusters, see `two_modes`.
-
-    Args:
-        values: the values of the runs, not logarithms, all above zero.
-        least_gap: the narrowest gap that matters, as a logarithm.
-    """
-    ordered = np.log(np.sort(np.asarray(values, float)))[None]
-    return int(_widest_gap(ordered)[1][0]) if two_modes(ordered, np.array([least_gap]))[0] else None
-
-
-def _widest_gap(ordered: Floats) -> tuple[Floats, Integers]:
-    """Return the width of the gap, and the number of values below it. Each side of the gap has enough values for a cluster."""
-    gaps = np.diff(ordered, axis=1)[:, MIN_CLUSTER - 1 : ordered.shape[1] - MIN_CLUSTER]
-    return gaps.max(axis=1), gaps.argmax(axis=1) + MIN_CLUSTER
 
 
 def normal_upper_tail(z: NDArray[np.float64]) -> NDArray[np.float64]:

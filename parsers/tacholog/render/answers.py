@@ -13,6 +13,7 @@ import msgspec
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.figures.axes import Axis, number_axis, share_axis, size_axis
 from tacholog.render.figures.figures import Figure, PlotPoint, Trace
+from tacholog.render.html import Html, join, linked
 from tacholog.render.links import Links
 from tacholog.render.number_spans import number_anchor
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, empty, exact, head, words_table
@@ -244,6 +245,8 @@ def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
 def _of_runs(cell: AnswerCell, unit: str) -> Sentence:
     if cell.run_count == 1:
         return Sentence("This is one run. How much the number varies from run to run is not known.", is_sure=False)
+    if cell.groups:
+        return Sentence(f"The runs form two groups: {_groups_words(cell, unit)}. This is the worse one.", is_sure=False)
     return Sentence(f"This is the median of {cell.run_count} runs, from {quantity(cell.low, unit)} to {quantity(cell.high, unit)}.")
 
 
@@ -318,7 +321,8 @@ def _shortened(cases: Sequence[str]) -> str:
 def answer_table(answer: Answer, links: Links | None = None, *, ranges_in_text: bool = False) -> Table:
     """Return the numbers, with a row for each subject and a column for each point of the axis. Without an axis, each panel has a column.
 
-    A cell contains the median over the runs, with the range of the runs. Its link leads to the log line of the median run. With ``ranges_in_text``,
+    A cell contains the median over the runs (of two groups of runs: both medians), with the range of the runs. Its
+    link leads to the log line of the median run. With ``ranges_in_text``,
     the cell contains median and range as one text, for terminals, Markdown and notebooks.
     """
     columns_are_panels = answer.over is None and len(answer.by) == 1
@@ -350,14 +354,28 @@ def _table_cell(answer: Answer, case: Case, links: Links | None) -> TableCell:
     if cell is None:
         reason = next((missing.reason for missing in answer.missing if missing.case == case), "not measured")
         return empty(reason if reason in _SHORT_REASONS else "no result", title=reason)
+    link = links.to_line(cell.median) if links and number_anchor(cell.median) else None
     return TableCell(
-        quantity(cell.value, answer.unit),
+        _linked_groups(cell, answer.unit, links if link else None) if cell.groups else quantity(cell.value, answer.unit),
         exact(cell.value),
-        links.to_line(cell.median) if links and number_anchor(cell.median) else None,
+        None if cell.groups else link,
         _range_words(cell, answer.unit),
         best=case in answer.shown_best,
         title=f"{in_full(cell.value, answer.unit)}: {_runs_words(cell, answer.unit)}",
     )
+
+
+def _linked_groups(cell: AnswerCell, unit: str, links: Links | None) -> str | Html:
+    if links is None:
+        return _groups_words(cell, unit)
+    return (
+        join((join([linked(quantity(group.value, unit), links.to_line(group.result)), f" in {group.runs}"]) for group in cell.groups), " and ")
+        + " runs"
+    )
+
+
+def _groups_words(cell: AnswerCell, unit: str) -> str:
+    return " and ".join(f"{quantity(group.value, unit)} in {group.runs}" for group in cell.groups) + " runs"
 
 
 def _with_range(cell: TableCell) -> TableCell:
@@ -374,6 +392,8 @@ def _range_words(cell: AnswerCell, unit: str) -> str:
 def _runs_words(cell: AnswerCell, unit: str) -> str:
     if cell.run_count == 1:
         return "one run"
+    if cell.groups:
+        return f"two groups of runs: {_groups_words(cell, unit)} ({quantity(cell.low, unit)} to {quantity(cell.high, unit)} in all)"
     return f"median of {cell.run_count} runs, {quantity(cell.low, unit)} to {quantity(cell.high, unit)}"
 
 
@@ -503,6 +523,7 @@ def as_json(answer: Answer) -> str:
                 "low": cell.low,
                 "high": cell.high,
                 "runs": cell.run_count,
+                "groups": [{"value": group.value, "runs": group.runs} for group in cell.groups],
                 "shown_best": case in answer.shown_best,
                 "log": f"{cell.median.run.run}/{cell.median.log}",
                 "line": cell.median.number_line,

@@ -16,6 +16,7 @@ from statistics import median_high
 
 import msgspec
 
+from tacholog.compare.groups import size_of_lower_group
 from tacholog.view.results import ResultRow
 from tacholog.view.series import Series
 
@@ -28,12 +29,16 @@ _Place = tuple[str, str, int | None]  # run, test, payload
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """The values of several runs: the median (the higher one of two middle values), the lowest value, the highest value, and the number of runs."""
+    """The values of several runs: the median (the higher one of two middle values), the lowest value, the highest value, and the number of runs.
+
+    If the runs form two groups, ``groups`` are the median and the number of runs of each, and ``value`` is the median of the higher group.
+    """
 
     value: float
     low: float
     high: float
     runs: int
+    groups: tuple[tuple[float, int], ...] = ()
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -112,8 +117,12 @@ def way_of_measuring(series: Series) -> tuple[object, ...]:
 
 
 def _spread(name: str, each: Sequence[Mapping[str, float]]) -> Spread | None:
-    values = [cost[name] for cost in each if name in cost]
-    return Spread(median_high(values), min(values), max(values), len(values)) if values else None
+    values = sorted(cost[name] for cost in each if name in cost)
+    if not values:
+        return None
+    split = size_of_lower_group(values) if name != "processors" else None  # neither more nor fewer processors are better
+    groups = tuple((median_high(part), len(part)) for part in (values[:split], values[split:])) if split else ()
+    return Spread(groups[-1][0] if groups else median_high(values), values[0], values[-1], len(values), groups)
 
 
 def _cost_of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> dict[str, float]:

@@ -29,6 +29,7 @@ from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS, median_place
 from tacholog.view.factors import Factor, Observation, Value, check_field, factor, fields_of_run, varying
 from tacholog.view.results import ResultRow, RunRow
+from tacholog.view.series import RunGroup, two_groups, worse_of
 
 LEVEL = 0.05
 _LEAST_TURNS = 3
@@ -60,11 +61,14 @@ class Case(NamedTuple):
 class AnswerCell(msgspec.Struct, frozen=True):
     """One number of an answer: the median over the runs of a case, in the schema's unit. It is always the value of one of the runs.
 
+    If the runs form two groups, it is the median of the worse group, as in the tables of results (`tacholog.view.series.Cell`).
+
     Attributes:
         value: the median.
         low, high: the lowest and the highest value of a run.
         results: one number for each run, in the order of the runs.
         median: the number of the run that is the median.
+        groups: the two groups of runs; empty if the runs do not form two groups.
     """
 
     value: float
@@ -72,6 +76,7 @@ class AnswerCell(msgspec.Struct, frozen=True):
     high: float
     results: tuple[ResultRow, ...]
     median: ResultRow
+    groups: tuple[RunGroup, ...] = ()
 
     @property
     def run_count(self) -> int:
@@ -398,9 +403,10 @@ def _median_of(results: Sequence[ResultRow]) -> ResultRow:
 
 def _cell(results: Sequence[ResultRow]) -> AnswerCell:
     values = [result.value for result in results if result.value is not None]
-    median = _median_of(results)
+    groups = two_groups(results)
+    median = worse_of(groups).result if groups else _median_of(results)
     assert median.value is not None  # noqa: S101 - numbers without a value were left out
-    return AnswerCell(median.value, min(values), max(values), tuple(results), median)
+    return AnswerCell(median.value, min(values), max(values), tuple(results), median, groups)
 
 
 def _tests(answer: Answer) -> Iterator[Test]:

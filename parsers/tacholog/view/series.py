@@ -3,24 +3,23 @@
 The runs of one series are repetitions of each other. They are shown as the median over runs with their range, and as two medians if the runs fall
 into two groups; percentiles are never pooled. Every shown value is the value of one run.
 
-A median over two groups describes neither group, and a single additional run can move it from one group to the other. Groups are detected by the rule
-of the diff (`tacholog.compare.statistics.two_modes`). In addition, the gap must be wide enough to matter for a choice.
+A median over two groups describes neither group, and a single additional run can move it from one group to the other. Groups are detected by
+the rule of `tacholog.compare.groups`, which comparisons use too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
-from math import log
 from typing import NamedTuple
 
 import msgspec
 
 from tacholog.compare.comparable import settings_of
+from tacholog.compare.groups import size_of_lower_group
 from tacholog.compare.policy import MIN_RUNS, percentile
-from tacholog.compare.statistics import MIN_CLUSTER, cluster_split
 from tacholog.runs.conditions import split_options
 from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.marks import SAMPLES_BEYOND
@@ -450,11 +449,6 @@ def _common_labels(rows: Sequence[Mapping[str, object]], named: Sequence[str]) -
 
 
 TWO_GROUPS = "two_groups"
-# The width of the gap between two groups, as a share of the value below the gap. If runs vary by 5 %, a gap of this width occurs by chance in 1 % of
-# the rows with six runs and in 0.1 % of the rows with 12 runs. If runs vary by 10 %, these shares are 10 % and 1 %.
-LEAST_GAP = 0.1
-_SURELY_NO_GAP = (1 + LEAST_GAP) * (1 - 1e-9)  # slightly less than the limit, because logarithms are rounded
-_LEAST_STEPS = 2  # the least gap, in units of the last printed digit: rounding may cause smaller gaps
 _NOT_RANKED = ("std",)
 
 
@@ -480,11 +474,9 @@ def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
     if len(sorted_values) < len(results):
         return ()
     sorted_values.sort(key=lambda pair: pair[0])
-    split = _size_of_lower_group(tuple(value for value, _ in sorted_values))
-    if split is None:
-        return ()
     steps = [result.resolution for _, result in sorted_values if result.resolution is not None]
-    if sorted_values[split][0] - sorted_values[split - 1][0] <= _LEAST_STEPS * max(steps, default=0.0):
+    split = size_of_lower_group([value for value, _ in sorted_values], max(steps, default=0.0))
+    if split is None:
         return ()
     return tuple(_group([result for _, result in part], [value for value, _ in part]) for part in (sorted_values[:split], sorted_values[split:]))
 
@@ -497,15 +489,6 @@ def worse_of(groups: Sequence[RunGroup]) -> RunGroup:
 def may_have_groups(metric: str, statistic: str) -> bool:
     """Whether numbers of this metric can have groups. A metric without a better direction has none, because it does not matter for a choice."""
     return METRICS[metric].better is not None and statistic not in _NOT_RANKED
-
-
-@lru_cache(maxsize=1 << 16)
-def _size_of_lower_group(values: tuple[float, ...]) -> int | None:
-    """Return how many of the sorted values are in the lower of two groups; ``None`` if no gap between two values is wide enough."""
-    inner = range(MIN_CLUSTER - 1, len(values) - MIN_CLUSTER)
-    if all(values[index + 1] <= values[index] * _SURELY_NO_GAP for index in inner):
-        return None
-    return cluster_split(values, log(1 + LEAST_GAP))
 
 
 def _group(results: Sequence[ResultRow], values: Sequence[float]) -> RunGroup:

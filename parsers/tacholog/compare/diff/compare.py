@@ -259,7 +259,7 @@ def _row_arrays(cells: CellTable, pairs: CellPairs, runs: RunLists, policy: Poli
     least = reduced_values(cells, np.minimum)
     positive = pairs.both & (np.fmin(least[pairs.old], least[pairs.new]) > 0)
     enough = np.minimum(cells.runs[pairs.old], cells.runs[pairs.new]) >= MIN_RUNS
-    estimates = estimate(cells, pairs, positive & enough & ~different, runs.order, limits.least)
+    estimates = estimate(cells, pairs, positive & enough & ~different, runs.order)
     return decide(cells, pairs, (judgements, which), same_runs(cells, pairs, runs.codes), estimates, limits, policy)
 
 

@@ -21,7 +21,6 @@ from tacholog.compare.statistics import (
     by_largest,
     paired_shift,
     rank_sum_p,
-    two_modes,
     unpaired_shift,
 )
 
@@ -42,7 +41,6 @@ class Estimates(NamedTuple):
             it is the deviation between the runs of a side.
         rounding: the largest shift that rounding can hide.
         groups: the number of pairs or sessions of each side, shape (rows, 2).
-        two_modes: whether the runs of a side form two groups.
         p_adjusted: the p-value, adjusted for all rows that were tested together.
         attainable: the smallest adjusted p-value that the row can have if no other row changed.
         needed: the number of pairs, or of sessions on each side, with which the row can be significant.
@@ -58,7 +56,6 @@ class Estimates(NamedTuple):
     deviation: Floats
     rounding: Floats
     groups: Integers
-    two_modes: Flags
     p_adjusted: Floats
     attainable: Floats
     needed: Integers
@@ -89,7 +86,6 @@ def no_estimates(design: Integers, designs: tuple[Design, ...]) -> Estimates:
         deviation=unknown(),
         rounding=unknown(),
         groups=np.zeros((total, 2), np.int64),
-        two_modes=np.zeros(total, bool),
         p_adjusted=unknown(),
         attainable=unknown(),
         needed=np.zeros(total, np.int64),
@@ -114,9 +110,7 @@ class _Batch(NamedTuple):
     paired: bool
 
 
-def estimate(
-    cells: CellTable, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder], threshold: Floats, scale: Callable[[Floats], Floats] = np.log
-) -> Estimates:
+def estimate(cells: CellTable, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder], scale: Callable[[Floats], Floats] = np.log) -> Estimates:
     """Estimate and test the shift of the ``wanted`` pairs, which have at least `MIN_RUNS` runs on each side. `adjust` computes the adjusted p-values.
 
     ``scale`` converts the values to the scale on which they are compared. For a logarithmic scale, all values must be above zero.
@@ -125,7 +119,7 @@ def estimate(
     numbers = _pair_numbers(estimates.designs)
     confounded = np.array([*(design.kind == "confounded" for design in estimates.designs), True])  # index -1 (no design) gets True
     for batch in _batches(cells, pairs, estimates, ~confounded[estimates.design]):
-        _test(batch, estimates, threshold[batch.rows], scale)
+        _test(batch, estimates, scale)
         if batch.paired:
             differences = scale(batch.new) - scale(batch.old)
             pair_numbers = np.array([numbers[index] for index in estimates.design[batch.rows].tolist()])
@@ -239,7 +233,7 @@ def _joined_in_parts(batches: Sequence[_Batch]) -> Iterator[_Batch]:
         yield _Batch(rows[part], old[part], new[part], half_old[part], half_new[part], batches[0].paired)
 
 
-def _test(batch: _Batch, estimates: Estimates, threshold: Floats, scale: Callable[[Floats], Floats]) -> None:
+def _test(batch: _Batch, estimates: Estimates, scale: Callable[[Floats], Floats]) -> None:
     rows, old, new = batch.rows, scale(batch.old), scale(batch.new)
     ranges = _rounding_ranges(batch, scale)
     shift = paired_shift(new - old, ranges) if batch.paired else unpaired_shift(old, new, ranges)
@@ -250,7 +244,6 @@ def _test(batch: _Batch, estimates: Estimates, threshold: Floats, scale: Callabl
     estimates.deviation[rows] = (new - old).std(axis=1, ddof=1) if batch.paired else between
     estimates.rounding[rows] = 0.0 if ranges is None else _half_width(ranges.old_low, ranges.old_high) + _half_width(ranges.new_low, ranges.new_high)
     estimates.groups[rows] = old.shape[1], new.shape[1]
-    estimates.two_modes[rows] = two_modes(old, threshold) | two_modes(new, threshold)
     for index, row in enumerate(rows):
         estimates.values[int(row)] = (batch.old[index], batch.new[index])
 

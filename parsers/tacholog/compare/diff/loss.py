@@ -133,7 +133,7 @@ def _test(cells: CellTable, pairs: CellPairs, judgements: list[Judgement], order
     usable = ~(cells.mixed[old] | cells.mixed[new]) & ((cells.marks[old] | cells.marks[new]) & FAILED_BITS == 0)
     wanted = pairs.both & equal & usable & free & (np.minimum(cells.runs[old], cells.runs[new]) >= MIN_RUNS)
     least, rate = np.full(len(old), policy.loss_threshold_points / 100), policy.false_discovery_rate
-    estimates = estimate(cells, pairs, wanted, order, least, np.asarray)
+    estimates = estimate(cells, pairs, wanted, order, np.asarray)
     adjust(estimates, np.flatnonzero(estimates.tested), least, rate)
     verdict = by_shift(Shift(*estimates.shift), estimates.p_adjusted, (least, least), np.ones(len(old), bool), rate, estimates.attainable)
     for row in np.flatnonzero(estimates.tested & (verdict == VERDICTS.index("no_change"))).tolist():

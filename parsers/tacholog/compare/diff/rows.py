@@ -27,6 +27,7 @@ from tacholog.compare.diff.cells import (
     row_keys,
 )
 from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASON, REASONS, SERIES, SOURCES, RowArrays, bounds
+from tacholog.compare.groups import groups_of
 from tacholog.compare.policy import Policy, samples_needed
 from tacholog.compare.result import (
     DIFFERS,
@@ -64,6 +65,8 @@ def comparison_rows(arrays: RowArrays, policy: Policy, runs: Sequence[RunOrder])
     by_name = natural(arrays.cells, arrays.pairs.either)
     order = np.lexsort((*by_name, np.where(has_effect, -np.abs(effect), 0.0), to_better, arrays.verdict))
     columns = _text_columns(arrays, order, policy.false_discovery_rate) | _figures(arrays, order) | _names(arrays, order, policy)
+    sides = zip(columns["old"], columns["new"], columns["flags"], strict=True)
+    columns["flags"] = [("two_modes", *flags) if groups_of(old) or groups_of(new) else flags for old, new, flags in sides]
     columns["short_runs"] = _short_runs(arrays, order, runs)
     metrics = [METRICS[key.metric] for key in columns["key"]]
     columns |= {"unit": [metric.unit for metric in metrics], "better": [metric.better or "lower" for metric in metrics]}
@@ -203,12 +206,12 @@ def _design_columns(arrays: RowArrays, order: Integers, rate: float) -> dict[str
     has_range = (_by_test_and_by_value(arrays, order)[0] | arrays.out_of_turn[order]).tolist()
     designs = [estimates.designs[index] if index >= 0 else None for index in estimates.design[order].tolist()]
     significant = estimates.p_adjusted < rate  # false for NaN, which means that the row was not tested
-    flag_columns = (column[order].tolist() for column in (arrays.same_runs, estimates.two_modes, significant, arrays.gated))
+    flag_columns = (column[order].tolist() for column in (arrays.same_runs, significant, arrays.gated))
     return {
         "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
         "interval_kind": ["confidence" if test else "rounding" if single else None for test, single in zip(has_range, by_value, strict=True)],
         "flags": [
-            tuple(itertools.compress(("two_modes", "significant", "gated"), is_set)) if test else ("same_runs",) if same else ()
+            tuple(itertools.compress(("significant", "gated"), is_set)) if test else ("same_runs",) if same else ()
             for test, same, *is_set in zip(tested, *flag_columns, strict=True)
         ],
     }

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 
 from tacholog.formats.google_benchmark.names import AGGREGATE, BoundedNames, benchmark_settings, payload_in
 from tacholog.formats.kit import (
@@ -147,7 +148,7 @@ def _of_pytest(item: JsonObject, name: str) -> Record | Broken:
         return Broken("the mean time of the benchmark is missing or garbled")
     unit = _UNITS[match["unit"].removesuffix("ec")]
     cell = Cell(match["mean"], extra.text.start + match.start("mean"), extra.line.number)
-    mean = printed("latency", "mean", float(cell) * unit, unit_of_last_decimal(cell) * unit, line=cell.line, cell=cell)
+    mean = printed("latency", "mean", float(Decimal(cell) * Decimal(unit)), unit_of_last_decimal(cell) * unit, line=cell.line, cell=cell)
     return Record(
         test="latency",
         payload_bytes=payload_in(name),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tacholog.formats.kit.findings import Finding
 from tacholog.formats.kit.lines import Broken, Cell, Line
-from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, at_cell, impossible, unit_of_last_decimal
+from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, at_cell, converted, impossible, unit_of_last_decimal
 from tacholog.schema.records import Facts, Number, Record
 
 JsonScalar = str | int | float | bool | None
@@ -96,7 +96,7 @@ class JsonObject(NamedTuple):
             return impossible(metric, statistic, line=self.members[name].line.number, cell=text)
         resolution = None if is_binned or "e" in text.lower() else unit_of_last_decimal(text) * unit
         return at_cell(
-            Number(metric=metric, statistic=statistic, value=value * unit, resolution=resolution, line=self.members[name].line.number), text
+            Number(metric=metric, statistic=statistic, value=converted(value, unit), resolution=resolution, line=self.members[name].line.number), text
         )
 
 

@@ -5,6 +5,7 @@ Source: the C++ standard's rules for printing floating point, which most of thes
 
 from __future__ import annotations
 
+from decimal import Decimal
 from math import floor, log10
 
 import msgspec
@@ -58,6 +59,11 @@ def at_cell(number: Number, cell: str | None) -> Number:
     if not isinstance(cell, Cell):
         return number
     return msgspec.structs.replace(number, line=number.line or cell.line, value_start=cell.start, value_end=cell.end)
+
+
+def converted(value: float, unit: float) -> float:
+    """Return a printed value times ``unit``, as exactly as it was printed: 2.000021 s are 2000021000 ns, and not 2000020999.9999998."""
+    return float(value) if unit == 1 else float(Decimal(repr(float(value))) * Decimal(repr(float(unit))))
 
 
 def is_size(payload_bytes: int) -> bool:

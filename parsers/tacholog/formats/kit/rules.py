@@ -19,7 +19,7 @@ import msgspec
 
 from tacholog.formats.kit.bulk import Bulk, Lines, NumberColumn, RecordColumns, rounded
 from tacholog.formats.kit.lines import Broken, Cell
-from tacholog.formats.kit.numbers import at_cell, counted, is_size, printed
+from tacholog.formats.kit.numbers import at_cell, converted, counted, is_size, printed
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Field(NamedTuple):
         elif self._is_exact:
             number = Number(metric=self.metric, statistic=self.statistic, value=float(value), marks=marks)
         elif (resolution := self._resolution(cells, unit)) is None:
-            number = Number(metric=self.metric, statistic=self.statistic, value=float(value * unit), marks=marks)
+            number = Number(metric=self.metric, statistic=self.statistic, value=converted(value, unit), marks=marks)
         else:
             amount = float(value) if unit == 1 else float(round(value * unit, self.places))
             number = printed(self.metric, self.statistic, amount, resolution, marks)

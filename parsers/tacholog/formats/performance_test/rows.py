@@ -180,7 +180,7 @@ class ExperimentRow(NamedTuple):
             if name in self.impossible:
                 yield impossible(f"messages_{name}")
             elif name in self.cells and "T_loop" not in self.impossible:
-                yield Number(metric=f"messages_{name}", statistic="total", value=self._rate(name) * self.lasted, marks=(DERIVED,))
+                yield Number(metric=f"messages_{name}", statistic="total", value=float(self._rate(name) * self._seconds), marks=(DERIVED,))
         received, lost = self._rate("received"), self._rate("lost")
         if received + lost and {"received", "lost"} <= self.cells.keys() - self.impossible:
             yield Number(metric="loss", statistic="total", value=lost / (received + lost), marks=(DERIVED,))

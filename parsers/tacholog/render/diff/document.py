@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
-from typing import Literal
+from typing import Protocol
 
 import msgspec
 
@@ -14,8 +14,11 @@ from tacholog.render.diff.summary import across_words, conclusion, curve_words, 
 from tacholog.render.diff.words import (
     BETWEEN,
     MEANINGS,
+    SIDES,
     LossLine,
+    Which,
     change,
+    group_parts,
     interval,
     is_estimate,
     loss_line,
@@ -26,17 +29,22 @@ from tacholog.render.diff.words import (
     told_by_sentence,
     value_of,
 )
-from tacholog.render.html import Html, join, tag
+from tacholog.render.html import Html, join, linked, tag
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, head
 from tacholog.view.names import apart_words, row_name
 from tacholog.view.numerals import in_full
 
 LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to 0 is undefined."
-Which = Literal["old", "new"]
-LinkOf = Callable[[ComparisonRow | Loss, Which], str | None]  # a function that returns the link to the value of a side
 
 
-def _no_link(_row: ComparisonRow | Loss, _which: Which) -> None:
+class LinkOf(Protocol):
+    """A function that returns the link to a value of a side: to its median (of a row of loss: to its largest loss), or to ``value``."""
+
+    def __call__(self, row: ComparisonRow | Loss, which: Which, value: float | None = None, /) -> str | None:
+        """Return the link; ``None`` if there is none."""
+
+
+def no_link(_row: ComparisonRow | Loss, _which: Which, _value: float | None = None, /) -> None:
     """Return no link, because only pages have links from values to log lines."""
 
 
@@ -83,7 +91,7 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
         """The number of rows that are counted but not listed."""
         return self.total - len(self.lines)
 
-    def table(self, link_of: LinkOf = _no_link) -> Table:
+    def table(self, link_of: LinkOf = no_link) -> Table:
         """Return the listed rows as a table."""
         kinds = {line.row.interval_kind for line in self.lines if line.interval}
         interval_title = "95 % interval, row alone" if kinds == {"confidence"} else "by rounding" if kinds == {"rounding"} else "interval"
@@ -91,7 +99,7 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
         return rows_table(self.title, self.lines, (ratio_title, interval_title), link_of)
 
 
-def rows_table(label: str, lines: Sequence[DiffLine], titles: tuple[str, str], link_of: LinkOf = _no_link) -> Table:
+def rows_table(label: str, lines: Sequence[DiffLine], titles: tuple[str, str], link_of: LinkOf = no_link) -> Table:
     """Return rows as a table. ``titles`` are the headings of the columns of ratios and of intervals."""
     numbers = [TableColumn(name, class_="n", align="right") for name in ("old", "new", titles[0])]
     columns = [TableColumn("row"), *numbers, TableColumn(titles[1], align="centre"), TableColumn()]
@@ -106,9 +114,21 @@ def _cells(line: DiffLine, link_of: LinkOf) -> TableRow:
             TableCell(line.new, link=link_of(line.row, "new"), title=value_of(line.row, "new", in_full), class_="n stat-median"),
             TableCell(line.ratio, class_=f"n stat-ratio {line.row.ratio_kind or ''}"),
             TableCell(line.interval, class_="i stat-interval"),
-            TableCell(line.remark, class_="r stat-evidence"),
+            TableCell(_linked_remark(line, link_of), class_="r stat-evidence"),
         ]
     )
+
+
+def _linked_remark(line: DiffLine, link_of: LinkOf) -> str | Html:
+    """Return the remarks of a row. The medians of two groups are linked to their log lines."""
+    if link_of is no_link:
+        return line.remark
+    linked_parts: dict[str, Html] = {}
+    for which in SIDES:
+        parts = group_parts(line.row, which)
+        html = join(linked(text, None if value is None else link_of(line.row, which, value)) for text, value in parts)
+        linked_parts["".join(text for text, _ in parts)] = html
+    return join((linked_parts.get(part, part) for part in line.remarks), BETWEEN)
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +159,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         """The number of rows with loss that are not listed."""
         return len(self.losses) - len(self.loss_lines)
 
-    def loss_table(self, link_of: LinkOf = _no_link) -> Table:
+    def loss_table(self, link_of: LinkOf = no_link) -> Table:
         """Return the rows with lost messages as a table."""
         rows = [
             TableRow(

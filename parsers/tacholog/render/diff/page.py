@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
+from typing import Any
 
 import msgspec
 
@@ -11,10 +12,10 @@ from tacholog.compare.comparable import as_text
 from tacholog.compare.result import DIFFERS, Comparison, ComparisonRow, Loss, RowKey, RunOrder, Side
 from tacholog.installation import site_dir
 from tacholog.render.diff import drawings
-from tacholog.render.diff.document import LOSS_SAYS, VerdictSection, document
+from tacholog.render.diff.document import LOSS_SAYS, LinkOf, VerdictSection, document, no_link
 from tacholog.render.diff.drawings import picture, swatch
 from tacholog.render.diff.summary import APART, apart_words, buttons, by_transport, short_conclusion, shown_part
-from tacholog.render.diff.words import MEANINGS
+from tacholog.render.diff.words import MEANINGS, Which
 from tacholog.render.html import NOTHING, Html, join, linked, tag
 from tacholog.render.links import Links
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, head, scroller
@@ -26,7 +27,6 @@ from tacholog.view.page_index import PageIndex
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow, is_of_control, of_these_runs
 from tacholog.view.views import View
 
-Which = Literal["old", "new"]
 _OF_RUN = frozenset(RunRow.__struct_fields__)
 _NAMES = tuple(name for name in RowKey.__struct_fields__ if name != "apart")
 
@@ -36,7 +36,7 @@ class ComparisonLinks:
 
     def __init__(
         self,
-        line: Callable[[ComparisonRow | Loss, Which], str | None] = lambda _row, _which: None,
+        line: LinkOf = no_link,
         pages: PageIndex | None = None,
         *,
         is_linked: bool = False,
@@ -61,9 +61,9 @@ def links_of(comparison: Comparison, sides: Mapping[Which, View], links: Links, 
     numbers = {which: _numbers(side, wanted[which], names) for which, side in sides.items()} if links.logs is not None else {}
     controls = {id(row) for row in comparison.controls.rows} if comparison.controls else set()
 
-    def line(row: ComparisonRow | Loss, which: Which) -> str | None:
+    def line(row: ComparisonRow | Loss, which: Which, of_value: float | None = None, /) -> str | None:
         key = row.new_key if isinstance(row, ComparisonRow) and which == "new" and row.new_key else row.key
-        value = _median_or_largest_loss(row, which)
+        value = _median_or_largest_loss(row, which) if of_value is None else of_value
         if value is None:
             return None
         candidates = [number for number in numbers.get(which, {}).get(_setting(key, names), ()) if is_of_control(number) == (id(row) in controls)]
@@ -263,7 +263,12 @@ def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iter
     """
     left = _ELEMENTS_IN_PART - spent - 300  # reserves 300 elements for the picture: its signs and their titles
     for section in sections:
-        of_row = links + (6 if section.verdict in APART else 18 if section.verdict in _PLOTTED else 12)
+        in_groups = sum("two_modes" in line.row.flags for line in section.lines)  # each side of such a row may link both of its groups
+        of_row = (
+            links
+            + ceil(2 * links * in_groups / max(len(section.lines), 1))
+            + (6 if section.verdict in APART else 18 if section.verdict in _PLOTTED else 12)
+        )
         lines = section.lines[: max(_LEAST_ROWS, left // of_row)]
         left -= of_row * len(lines)
         yield msgspec.structs.replace(section, lines=lines)

@@ -264,8 +264,18 @@ def _count_of_rows(count: int) -> str:
 MEDIAN = "Old and new are each the value of one run: the median of the runs that were compared, or the worse one if two are in the middle."
 ESTIMATE = (
     "The estimated ratio is the Hodges-Lehmann estimate: the median of the averages (on a logarithmic scale) of every two pairs' ratios, or of all "
-    "ratios of a new session to an old one. It uses all runs, so it may differ from new divided by old."
+    "ratios of a new session to an old one. It uses all runs, so it may differ from new divided by old. The interval is that of this ratio: it is "
+    "not the range from the lowest to the highest run, which tables show below a number."
 )
+BAND = (
+    "The band is how much two results of one build may differ although nothing changed. Within it, a row is called alike, beyond it, different; "
+    "neither is proven."
+)
+BAND_SOURCES = {
+    "assumed": "Assumed: this row was not measured with one build on this machine in at least three sessions (by tacholog ab of a build with "
+    "itself), so the band is a default.",
+    "same_build": "As measured with one build: the band comes from such a measurement, or from same_build_percent in a file of thresholds.",
+}
 _NAMED = 4
 _BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
 _NO_PROOF: tuple[Verdict, ...] = ("insufficient", "inconclusive", "too_few_pairs", "invalid", "lossy")
@@ -438,12 +448,14 @@ def _flat_latencies(curve: Curve) -> list[str]:
 
 
 def figures_words(comparison: Comparison) -> list[str]:
-    """Return sentences on how numbers were computed: how the median was chosen, and how ratios were estimated."""
+    """Return sentences on how numbers were computed: how the median was chosen, how ratios were estimated, and where bands come from."""
     there = any(row.old and row.new and max(row.old.runs, row.new.runs) > 1 for row in comparison.rows)
     estimated = any(words.is_estimate(row) for row in comparison.rows)
     by_runs = any(row.ratio_kind == "hodges_lehmann_runs" for row in comparison.rows)
     how = ESTIMATE.replace("a new session to", "a new session or run to") if by_runs else ESTIMATE
-    return [*([MEDIAN] if there else []), *([how] if estimated else [])]
+    sources = {row.threshold_source for row in comparison.rows if row.verdict in UNTESTED and row.reasons != ("same_measurement",)}
+    band = " ".join([BAND, *(sentence for source, sentence in BAND_SOURCES.items() if source in sources)])
+    return [*([MEDIAN] if there else []), *([how] if estimated else []), *([band] if sources - {None} else [])]
 
 
 def side_words(side: Input) -> str:

@@ -7,11 +7,13 @@ the meaning of the verdicts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import log, log1p
+from math import log
 from types import MappingProxyType
+from typing import Literal
 
 import msgspec
 
+from tacholog.compare.groups import groups_of
 from tacholog.compare.policy import MIN_RUNS, samples_needed
 from tacholog.compare.result import (
     DIFFERS,
@@ -26,13 +28,14 @@ from tacholog.compare.result import (
     Verdict,
     worse_by,
 )
-from tacholog.compare.statistics import modes
 from tacholog.schema.marks import MARKS
-from tacholog.schema.metrics import METRICS
+from tacholog.schema.metrics import METRICS, median_run
 from tacholog.view.names import row_name
 from tacholog.view.numerals import NOT_STATED, quantity, with_bound
 from tacholog.view.refusals import PUBLISHED_AGAIN, difference_words, not_stated
 
+Which = Literal["old", "new"]
+SIDES: tuple[Which, ...] = ("old", "new")
 UNTESTED: tuple[Verdict, ...] = ("unreplicated_diff", "unreplicated_same")
 
 
@@ -432,22 +435,31 @@ def few(attainable_p: float | None, needed: int | None, design: str | None) -> s
 
 def _flags(row: ComparisonRow) -> list[str]:
     host = [host_label(row.host_change)] if row.host_change is not None else []
-    if "two_modes" not in row.flags:
-        return host
-    sides = [("old", row.old), ("new", row.new)]
-    modes_of_sides = [(which, modes(side.values, log1p(row.threshold or 0))) for which, side in sides if side]
-    return host + [
-        f"the {which} runs form two groups, around {' and '.join(_quantity(row, mode) for mode in two)}" for which, two in modes_of_sides if two
+    return host + [words for which in SIDES if (words := "".join(text for text, _ in group_parts(row, which)))]
+
+
+def group_parts(row: ComparisonRow, which: Which) -> list[tuple[str, float | None]]:
+    """Return the two groups of a side in words, in parts; an empty list if its runs are one group.
+
+    Each part is a text. If the text is the median of a group, its value follows, so that a page can link it to its log line.
+    """
+    groups = groups_of(row.old if which == "old" else row.new)
+    if not groups:
+        return []
+    members = "sessions" if row.p_adjusted is not None and row.design != "paired" else "runs"
+    (low, of_low), (high, of_high) = [(median_run(values, row.key.metric), len(values)) for values in groups]
+    return [
+        (f"the {which} {members} form two groups: ", None),
+        (quantity(low, row.unit), low),
+        (f" in {of_low} and ", None),
+        (quantity(high, row.unit), high),
+        (f" in {of_high} {members}", None),
     ]
 
 
 def host_label(change: float) -> str:
     """Return the label of rows that were measured while the host changed."""
     return f"host changed: {percent(abs(change))} {'worse' if change > 0 else 'better'}, by controls"
-
-
-def _quantity(row: ComparisonRow, value: float) -> str:
-    return quantity(value, row.unit)
 
 
 Parts = tuple[str, str, str]  # A loss in words: the text before the largest share that a run lost, this share, and the text after it.

@@ -180,7 +180,7 @@ class _Writer:
         if any(choice.overlapping for choice in chosen):
             yield "About the same: the ranges of their runs overlap, so take the transports as equally good. "
         if any(choice.cell.groups for choice in chosen):
-            yield "Two numbers: the runs split into slow and fast ones, and the slow ones count. "
+            yield "Two numbers: the runs form two groups, and the worse one counts. "
         if any("undersampled" in choice.doubts for choice in chosen):
             yield "A value from too few samples is never called the best. "
         if any(column.is_polling for column in columns):

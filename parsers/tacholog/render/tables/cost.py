@@ -26,7 +26,7 @@ _HOW = (
     "Where the log does not state for how many messages, the processor time of a message is the processors in use times the time for a message. "
     "A side that polls keeps a processor in use, whether messages come or not. "
     "A round trip is two messages. Memory is that of the larger side; where logs state only an upper bound of it (without peak_memory_from), it is "
-    "not shown. A range is that of all runs."
+    "not shown. A range is that of all runs. If the runs form two groups, there are two numbers."
 )
 
 
@@ -141,7 +141,16 @@ def _cell(cost: Cost, column: _Column) -> TableCell:
     if spread is None:
         return empty()
     ends = [_as_text(end, column) for end in (spread.low, spread.high)]
-    return TableCell(_as_text(spread.value, column), exact(spread.value), range=_TO.join(ends) if ends[0] != ends[1] else "", class_="stat-cost")
+    return TableCell(_spread_text(spread, column), exact(spread.value), range=_TO.join(ends) if ends[0] != ends[1] else "", class_="stat-cost")
+
+
+def _spread_text(spread: Spread, column: _Column) -> str | Html:
+    if not spread.groups:
+        return _as_text(spread.value, column)
+    return join(
+        tag("span", _as_text(value, column), tag("span", f"in\u00a0{runs}\u00a0runs", class_="tl-of"), class_="tl-group")
+        for value, runs in spread.groups
+    )
 
 
 def _as_text(value: float, column: _Column) -> str:
@@ -157,6 +166,7 @@ def _sentence(member: Series, by_payload: Mapping[int | None, Cost], *, named: b
         return None
     basis = BASIS_WORDS.get(str(dict(member.key).get("basis"))) or "stream"
     used = f"with {rounded(cost.processors.value, 2)} processors in use ({basis})"
-    words = f"{quantity(cost.cpu_ns.value, 'ns')} of processor time per message of {size(payload)}, {used}."
+    times = " or ".join(quantity(value, "ns") for value, _ in cost.cpu_ns.groups) or quantity(cost.cpu_ns.value, "ns")
+    words = f"{times} of processor time per message of {size(payload)}, {used}."
     label = join([tag("span", member.label, class_="tl-label"), " "]) if named else NOTHING
     return tag("li", swatch(member.slot, hollow=member.published), tag("div", label, words))

@@ -109,7 +109,8 @@ def tables_of(by_system: Mapping[str, SystemHistory], runs: Collection[RunRow], 
 _LEGEND = (
     "Below each value: what the comparison with the release before it found, with the 95 % interval of the ratio. Each value is that of one run: "
     "the median of the runs that this comparison used (of the paired ones, if it used pairs). The ratio is estimated over all pairs "
-    "(Hodges-Lehmann), so it may differ from the quotient of two values. In a trend, a thin vertical line is the range of a release's runs. A rise "
+    "(Hodges-Lehmann), so it may differ from the quotient of two values. If the runs form two groups, the comparison of the two releases and the "
+    "page of the transport show both. In a trend, a thin vertical line is the range of a release's runs. A rise "
     "or fall is significant only where the value is worse or better. "
     "A line shows one machine. Another machine begins a new line, even if its stated hardware is the same. A new line also begins where two releases "
     "are not comparable, and where the next comparison uses other runs of a release, such as those of another campaign or build. Such lines stand "
