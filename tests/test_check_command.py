@@ -173,6 +173,15 @@ def test_impossible_value_of_a_manifest_is_named_with_its_file(tmp_path: Path) -
     assert done.output.splitlines()[0] == "runs: repetition -1 is less than 0, in two/run.toml"
 
 
+@pytest.mark.parametrize("condition", ["planned_duration_s", "network_loss_percent"])
+def test_infinite_condition_of_a_manifest_is_refused(tmp_path: Path, condition: str) -> None:
+    (tmp_path / "run.toml").write_text(f'system = "A"\ntool = "rti"\nlogs = []\n[conditions]\n{condition} = inf\n')
+
+    done = CliRunner().invoke(check, [str(tmp_path)])
+
+    assert done.output.splitlines()[0] == f"{tmp_path}/run.toml: Expected a number <= 1e+21 - at `$.conditions.{condition}`"
+
+
 def test_check_reports_only_the_unreadable_run_if_there_is_no_other_run(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("repetition = 'one'\n")
 

@@ -336,6 +336,13 @@ def test_report_does_not_mention_single_values_if_each_side_has_several_runs(sid
     assert all(one.words.endswith(" % slower, release or day") for one in moved_most(blocks, most=4))
 
 
+def test_report_does_not_mention_single_values_if_repeated_runs_print_bounds(side: Side) -> None:
+    report = compare(side(np.full((1, 12), 1.0), OLD_TURNS, bound="<"), side(np.full((1, 12), 1.0), NEW_TURNS, bound="<"), Policy())
+
+    assert all("the log prints a bound, not a value" in show(report).lower() for show in SHOWN)
+    assert all("one value on each side" not in show(report).lower() for show in SHOWN)
+
+
 def test_rows_with_one_value_on_each_side_state_that_one_value_is_not_enough(compared: Compared) -> None:
     single = compared(np.array([[10_000.0], [10_000.0]]), np.array([[20_000.0], [20_000.0]]))
 

@@ -123,6 +123,17 @@ def test_rate_below_ten_is_read_with_one_decimal() -> None:
     assert logged("2.22-slow.log")[0].numbers[0] == Number(metric="offered_rate", statistic="mean", value=1.3, resolution=0.1)
 
 
+@pytest.mark.parametrize("rate", ["2,281", "2.281"])
+def test_rate_that_is_grouped_by_thousands_is_broken_and_not_a_thousand_times_too_small(rate: str) -> None:
+    text = (LOGS / "2.22-confirm.log").read_text().replace("sending rate avg: 2281", f"sending rate avg: {rate}")
+
+    log = read_text(text, "rabbitmq_perftest")
+
+    assert len(log.broken) == 1
+    rates = [number.value for record in log.records for number in record.numbers if number.metric == "offered_rate" and record.scope == "summary"]
+    assert rates == [2001]  # the mean of the intervals
+
+
 def test_message_size_is_unknown_because_the_log_does_not_state_the_size() -> None:
     assert {record.payload_bytes for record in read(LOGS / "2.22-confirm.log").records} == {None}
 

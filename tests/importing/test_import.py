@@ -470,6 +470,18 @@ def test_logs_keep_the_modification_time_of_their_files(cluster: Path, tmp_path:
     assert (tmp_path / "data" / name.format("01")).stat().st_mtime == 1e9
 
 
+def test_message_about_several_folders_says_how_to_import_them(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+
+    done = run_tacholog_text("import", tmp_path / "a", tmp_path / "missing")
+
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "Error: import reads one folder, and 2 are named. To import several folders, name the folder that contains them. "
+        "Name the data folder with --to DATA\n"
+    )
+
+
 def test_import_requires_a_destination_except_in_a_dry_run(cluster: Path) -> None:
     assert "--to DATA is missing" in import_logs(cluster, "--map", PATTERN, status=2)
     assert "dry run: nothing was written" in import_logs(cluster, "--map", PATTERN, "--dry-run")

@@ -298,6 +298,20 @@ def test_case_has_no_winner_if_the_two_best_values_are_close(tmp_path: Path) -> 
     assert "With security ipsec, it is 10 µs of b against 10.1 µs of a." in answer_words
 
 
+def test_bound_is_shown_with_its_sign_and_is_not_ranked(tmp_path: Path) -> None:
+    for repetition in range(6):
+        run(tmp_path, f"a{repetition}", 0.0, labels={"plugin": "a"})
+        run(tmp_path, f"b{repetition}", 10.0 + repetition, labels={"plugin": "b"})
+
+    found = answered(tmp_path, Question(subject="label.plugin"))
+
+    assert words(found) == (
+        "No two values of plugin were measured in the same case, so nothing is ranked. The logs print bounds, and a bound is no measured value."
+    )
+    assert not found.tests
+    assert "< 1 ns" in "\n".join(terminal(answer_table(found)))
+
+
 def test_systems_are_the_subject_of_the_question_even_if_a_label_has_many_more_values(tmp_path: Path) -> None:
     for system in ("A", "B"):
         for rate in (10, 100):

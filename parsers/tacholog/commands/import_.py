@@ -34,8 +34,18 @@ if TYPE_CHECKING:
     from tacholog.runs.importing.survey import Problem
 
 
+def _single_folder(context: click.Context, parameter: click.Parameter, paths: tuple[str, ...]) -> Path:
+    """Return the only folder. If there are several, say how to import them, and how to name the data folder: users type one or the other."""
+    if len(paths) > 1:
+        raise click.UsageError(
+            f"import reads one folder, and {len(paths)} are named. To import several folders, name the folder that contains them. "
+            "Name the data folder with --to DATA"
+        )
+    return Folder(exists=True, or_file=True).convert(paths[0], parameter, context)
+
+
 @click.command("import", help=__doc__)
-@click.argument("folder", metavar="DIR", type=Folder(exists=True, or_file=True))
+@click.argument("folder", metavar="DIR", nargs=-1, required=True, callback=_single_folder)
 @click.option("--to", "data", metavar="DATA", type=Folder(), help="The data folder for the runs. It is made if it does not exist.")
 @click.option(
     "--map", "maps", metavar="PATTERN", multiple=True, help="What the path of a log means. May be repeated; the first pattern that fits is used."

@@ -71,14 +71,15 @@ DEFINITIONS = {
 }
 STATES = {"latency": States(always="basis definition", sometimes="acks"), "throughput": States(always="definition", sometimes="acks")}
 
-_R, _UNIT = r"[0-9]{1,12}(?:[.,][0-9]{1,3})?", "ms|(?:\u00b5|\u03bc|micro-|microsecond|\\?|\ufffd)s"
+# A rate has at most two decimals. "2,325 msg/s", which somebody grouped by thousands, must not become 2.325 msg/s.
+_R, _S, _UNIT = r"[0-9]{1,12}(?:[.,][0-9]{1,2})?", r"[0-9]{1,12}(?:[.,][0-9]{1,3})?", "ms|(?:\u00b5|\u03bc|micro-|microsecond|\\?|\ufffd)s"
 _NAMES = r"(?:min|avg|median|max|[0-9]{2}th)(?:/(?:avg|median|max|[0-9]{2}th)){1,8}"
 _VALUES = r"-?[0-9]{1,20}(?:/-?[0-9]{1,20}){1,8}"
 _ID = r"id: [^,]{1,200}"
 _RATES = "".join(rf"(?:, {name}: (?P<{name}>{_R}) msg/s)?" for name in ("sent", "returned", "confirmed", "nacked", "received"))
 _LATENCIES = rf"(?:(?:consumer )?latency: (?P<consumer>{_VALUES}) (?P<consumer_unit>{_UNIT}))?"
 _LATENCIES += rf"(?:(?:, )?confirm latency: (?P<confirm>{_VALUES}) (?P<confirm_unit>{_UNIT}))?"
-_SECOND = re.compile(rf"(?P<id>{_ID}), time:? (?P<time>{_R}) ?s{_RATES}(?:, (?P<names>{_NAMES}) {_LATENCIES})?")
+_SECOND = re.compile(rf"(?P<id>{_ID}), time:? (?P<time>{_S}) ?s{_RATES}(?:, (?P<names>{_NAMES}) {_LATENCIES})?")
 _RATE = re.compile(rf"(?:{_ID}, )?(?P<what>sending|receiving) rate avg: (?P<rate>{_R}) msg/s")
 _LATENCY = re.compile(rf"(?:{_ID}, )?(?P<what>consumer|confirm) latency (?P<names>{_NAMES}) (?P<values>{_VALUES}) (?P<unit>{_UNIT})")
 _HEADER = re.compile(r"time(?: {2,16}(?:sent|returned|confirmed|nacked|received|consumer latency|confirm latency)){1,7}")

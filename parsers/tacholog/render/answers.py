@@ -21,7 +21,7 @@ from tacholog.runs.questions import Question
 from tacholog.schema.metrics import METRICS
 from tacholog.view.factors import Factor, Value
 from tacholog.view.names import BASIS_WORDS
-from tacholog.view.numerals import in_full, quantity, rounded
+from tacholog.view.numerals import in_full, quantity, rounded, with_bound
 from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
@@ -89,7 +89,8 @@ def _ranking(answer: Answer) -> list[Sentence]:
         share = f"{rounded(100 * (largest - 1), 2)}\N{NO-BREAK SPACE}%"
         return [Sentence(f"There is no clear difference: the best is at most {share} ahead of the next."), _how_sure(answer, wins)]
     if not wins:
-        return [Sentence(f"No two values of {answer.subject.title} were measured in the same case, so nothing is ranked.")]
+        bounds = " The logs print bounds, and a bound is no measured value." if any(cell.is_bound for cell in answer.cells.values()) else ""
+        return [Sentence(f"No two values of {answer.subject.title} were measured in the same case, so nothing is ranked.{bounds}")]
     return [Sentence(_winners(answer, wins)), *_by_how_much(answer, wins), _how_sure(answer, wins), *_warning_about_order(answer)]
 
 
@@ -224,7 +225,7 @@ def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
         where = f" ({_listed(_panel_words(answer, panel))})" if answer.by else ""
         name = f"The {metric_words(answer.metric, answer.statistic)} of {answer.subject.named(subject)}{where}"
         if answer.over is None or len(cells) < _SEVERAL:
-            yield Sentence(f"{name} is {quantity(cells[0][1].value, answer.unit)}.")
+            yield Sentence(f"{name} is {_median_words(cells[0][1], answer.unit)}.")
             yield _of_runs(cells[0][1], answer.unit)
             continue
         (first, low), (last, high) = cells[0], cells[-1]
@@ -236,9 +237,7 @@ def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
             change = (
                 f" The largest step is from {answer.over.short(start)} to {answer.over.short(end)}: {times} {'as much' if ratio > 1 else 'less'}."
             )
-        ends = (
-            f"{quantity(low.value, answer.unit)} at {answer.over.words(first)}, and {quantity(high.value, answer.unit)} at {answer.over.words(last)}"
-        )
+        ends = f"{_median_words(low, answer.unit)} at {answer.over.words(first)}, and {_median_words(high, answer.unit)} at {answer.over.words(last)}"
         yield Sentence(f"{name} is {ends}.{change}")
 
 
@@ -356,12 +355,12 @@ def _table_cell(answer: Answer, case: Case, links: Links | None) -> TableCell:
         return empty(reason if reason in _SHORT_REASONS else "no result", title=reason)
     link = links.to_line(cell.median) if links and number_anchor(cell.median) else None
     return TableCell(
-        _linked_groups(cell, answer.unit, links if link else None) if cell.groups else quantity(cell.value, answer.unit),
+        _linked_groups(cell, answer.unit, links if link else None) if cell.groups else _median_words(cell, answer.unit),
         exact(cell.value),
         None if cell.groups else link,
         _range_words(cell, answer.unit),
         best=case in answer.shown_best,
-        title=f"{in_full(cell.value, answer.unit)}: {_runs_words(cell, answer.unit)}",
+        title=f"{with_bound(in_full(cell.value, answer.unit), cell.median.bound)}: {_runs_words(cell, answer.unit)}",
     )
 
 
@@ -376,6 +375,10 @@ def _linked_groups(cell: AnswerCell, unit: str, links: Links | None) -> str | Ht
 
 def _groups_words(cell: AnswerCell, unit: str) -> str:
     return " and ".join(f"{quantity(group.value, unit)} in {group.runs}" for group in cell.groups) + " runs"
+
+
+def _median_words(cell: AnswerCell, unit: str) -> str:
+    return with_bound(quantity(cell.value, unit), cell.median.bound)
 
 
 def _with_range(cell: TableCell) -> TableCell:
@@ -441,7 +444,7 @@ def _traces(answer: Answer, subject: Value, slot: int, cells: Sequence[tuple[flo
     name, unit = answer.subject.short(subject), answer.unit
     least = -1.0 if unit == "ratio" else 0.0  # a logarithmic axis cannot show zero
     points = tuple(
-        PlotPoint(x, cell.value, _point_words(words, quantity(cell.value, unit)), more=(_runs_words(cell, unit),), result=cell.median)
+        PlotPoint(x, cell.value, _point_words(words, _median_words(cell, unit)), more=(_runs_words(cell, unit),), result=cell.median)
         for x, words, cell in cells
         if cell.value > least
     )
@@ -520,6 +523,7 @@ def as_json(answer: Answer) -> str:
             {
                 **values(case),
                 "value": cell.value,
+                "bound": cell.median.bound,
                 "low": cell.low,
                 "high": cell.high,
                 "runs": cell.run_count,

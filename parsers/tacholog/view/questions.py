@@ -83,6 +83,11 @@ class AnswerCell(msgspec.Struct, frozen=True):
         """The number of runs from which the number was computed."""
         return len(self.results)
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether a run states only a bound, such as less than 1 ns. Nobody knows which of two numbers is better if one of them is a bound."""
+        return any(result.bound not in {"=", "~"} for result in self.results)
+
 
 class ChosenValue(NamedTuple):
     """A field that differs between the numbers of a case: the value used in the answer, and all values with their number of runs."""
@@ -191,10 +196,14 @@ class Answer(msgspec.Struct, frozen=True):
         return None if better is None else better == "lower"
 
     def ranked(self, panel: tuple[Value, ...], point: Value) -> list[Value]:
-        """Return the subjects with a number at this point, the best median first; nothing if neither lower nor higher numbers are better."""
+        """Return the subjects with a number at this point, the best median first; nothing if neither lower nor higher numbers are better.
+
+        Bounds are left out.
+        """
         if self.lower_is_better is None:
             return []
-        values = {subject: self.cells[case].value for subject in self.subject.values if (case := Case(panel, subject, point)) in self.cells}
+        cells = {subject: self.cells.get(Case(panel, subject, point)) for subject in self.subject.values}
+        values = {subject: cell.value for subject, cell in cells.items() if cell is not None and not cell.is_bound}
         return sorted(values, key=lambda subject: values[subject], reverse=not self.lower_is_better)
 
 

@@ -66,7 +66,7 @@ from tacholog.schema.metrics import METRICS
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
-_OF_ONE_RUN = {"single_run", "bound", "same_measurement"}
+_OF_ONE_RUN = {"single_run", "same_measurement"}
 _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
 # Conditions that a user chooses for each run, and may want to compare. A different definition, basis or side would be a different quantity.
 _CONFIGURATION = (
