@@ -98,8 +98,9 @@ def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64
     """Return an index for each row, and the different combinations of values to which the indexes refer."""
     import pandas as pd
 
-    codes, different = pd.MultiIndex.from_arrays(values_of_rows(table, fields)).factorize()
-    return codes, [tuple(values) for values in different]
+    values = pd.DataFrame(dict(enumerate(values_of_rows(table, fields))))
+    codes = values.groupby(list(values), sort=False).ngroup().to_numpy()
+    return codes, list(values.drop_duplicates().itertuples(index=False, name=None))
 
 
 def download_links(view: View, system: str | None, transport: str | None, file: str | None = None) -> Html:
