@@ -84,13 +84,13 @@ def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[s
 
 
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
-    names, problems = set(runs["run"]), dataset.problems
+    names, problems = set(runs["run"].tolist()), dataset.problems
     tables = {name: getattr(dataset, name) for name in TABLES if name not in ("runs", "problems")}
     return Dataset(
         runs=runs,
         **{name: table[table["run"].isin(names)] for name, table in tables.items()},
         # Problems of unreadable runs are kept, because these runs may belong to this release.
-        problems=problems[~problems["run"].isin(set(dataset.runs["run"]) - names)],
+        problems=problems[~problems["run"].isin(set(dataset.runs["run"].tolist()) - names)],
         hosts=dataset.hosts,
     )
 

@@ -312,7 +312,8 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
         names = runs[rows].astype("string").fillna("").astype("category").cat
         count = len(words.cat.categories)
         pairs, numbers = np.unique(names.codes.to_numpy(np.int64) * count + words.cat.codes.to_numpy()[rows], return_inverse=True)
-        texts_of_pairs = [redact(str(names.categories[pair // count]), str(words.cat.categories[pair % count])) for pair in pairs]
+        run_names, distinct_texts = names.categories.tolist(), words.cat.categories.tolist()
+        texts_of_pairs = [redact(run_names[pair // count], distinct_texts[pair % count]) for pair in pairs.tolist()]
         # The original texts must not stay among the categories of the column, because the categories are saved with the column.
         words = words.where(~rows).cat.remove_unused_categories()
         every = pd.Index(sorted({*words.cat.categories, *(text for text in texts_of_pairs if text is not None)}), dtype="str")

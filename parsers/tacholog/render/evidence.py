@@ -25,9 +25,9 @@ def evidence_lines(evidence: Iterable[Evidence], view: View, documents: Collecti
 
 def load_line(results: Iterable[ResultRow]) -> Html:
     """Return a sentence that says whether the system was loaded while it was measured."""
-    all_results = list(results)
-    latencies = [result for result in all_results if result.metric == "latency"]
-    words = load_words((result.conditions.load_mode for result in latencies or all_results), has_latency=bool(latencies))
+    modes = {(result.metric == "latency", result.conditions.load_mode) for result in results}
+    of_latencies = [mode for is_latency, mode in modes if is_latency]
+    words = load_words(of_latencies or [mode for _, mode in modes], has_latency=bool(of_latencies))
     return tag("p", words, class_="tl-evidence") if words else NOTHING
 
 

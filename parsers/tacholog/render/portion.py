@@ -13,7 +13,7 @@ from tacholog.render.figures.run_curves import distributions_of, interval_figure
 from tacholog.render.html import NOTHING, Html, folded, join, tag
 from tacholog.render.links import Links
 from tacholog.render.tables import summary
-from tacholog.render.tables.cost import cost_note, cost_table, has_cost
+from tacholog.render.tables.cost import cost_note, cost_table
 from tacholog.render.tables.logs import FindOfferedLog, MoveRowsOut, runs_table
 from tacholog.render.tables.results import MoveTableOut, loss_line, numbers_anchor, numbers_tables, page_anchor
 from tacholog.render.tables.sizes import sizes_table
@@ -93,11 +93,12 @@ def _costs(results: Sequence[ResultRow], series: Sequence[Series], context: _Tes
 
     ``results`` must contain only the results of the portion, because a search in the results of all releases would take too long for each portion.
     """
-    if not has_cost(series, results):
+    table = cost_table(series, results)
+    if not table:
         return NOTHING
     drawn = latency_over_cost(series, results)
     figure = plot(drawn, f"{context.figure('cost')}-{context.suffix}", context.links) if drawn else ""
-    return folded(tag("h3", f"{TEST_TITLES[context.test]}: {COST_TITLE}"), figure, cost_table(series, results), cost_note())
+    return folded(tag("h3", f"{TEST_TITLES[context.test]}: {COST_TITLE}"), figure, table, cost_note())
 
 
 def _figures(part: View, portion: Portion, series: Sequence[Series], context: _TestContext) -> Iterator[Html]:

@@ -199,7 +199,8 @@ def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
 
 def loaded(page: Page, wanted: Selection = EVERYTHING, metric: str | None = None) -> Html:
     """Return a sentence that states whether the system was loaded during its measurements: all of them, or only those of ``metric``."""
-    return evidence_words.load_line(result for result in page.part(wanted).results if metric in (None, result.metric))
+    part = page.part(wanted)
+    return part.once(("load", metric), lambda: evidence_words.load_line(result for result in part.results if metric in (None, result.metric)))
 
 
 def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:

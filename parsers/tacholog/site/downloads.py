@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tacholog.render.html import Html, join, tag
 from tacholog.render.table import count_of, null, plain_table
@@ -94,12 +94,13 @@ def compressed(content: bytes) -> bytes:
     return gzip.compress(content, _LEVEL, mtime=0)
 
 
-def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64], list[Values]]:
+def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.integer[Any]], list[Values]]:
     """Return an index for each row, and the different combinations of values to which the indexes refer."""
     import pandas as pd
 
-    codes, different = pd.MultiIndex.from_arrays(values_of_rows(table, fields)).factorize()
-    return codes, [tuple(values) for values in different]
+    values = pd.DataFrame(dict(enumerate(values_of_rows(table, fields))))
+    codes = values.groupby(list(values), sort=False).ngroup().to_numpy()
+    return codes, list(values.drop_duplicates().itertuples(index=False, name=None))
 
 
 def download_links(view: View, system: str | None, transport: str | None, file: str | None = None) -> Html:

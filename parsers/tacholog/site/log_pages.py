@@ -129,8 +129,9 @@ def raw_files(view: View, former: FormerSite) -> Iterator[tuple[str, bytes]]:
             with suppress(UnreadableInput):
                 yield name, compressed(read_evidence(Path(run.root), log.log))
     for run in view.runs.values():
-        if run.manifest and (manifest := manifest_of(run)):
-            yield raw_name(run.run, RUN_FILE), as_toml(manifest).encode()
+        name = raw_name(run.run, RUN_FILE)
+        if (manifest := manifest_of(run)) and not former.has(name, run.manifest):
+            yield name, as_toml(manifest).encode()
 
 
 def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results: Sequence[ResultRow] = ()) -> Html:

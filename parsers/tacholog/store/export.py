@@ -57,10 +57,10 @@ def results_table(data: Dataset) -> pd.DataFrame:
     results = data.results.assign(marks=mark_words(data.results["marks"]))
     with connected() as connection:
         connection.register("results", results.assign(ordinal=ordinals(results)))
-        ids = ask(connection, f"SELECT {ID} FROM results")  # noqa: S608 - our own words
+        ids = connection.execute(f"SELECT {ID} AS id FROM results").df()["id"].astype("str").array  # noqa: S608 - our own words
     runs = results["run"].astype("category").array
     positions = pd.Index(data.runs["run"]).get_indexer(pd.Index(runs.categories.astype("str"))).take(runs.codes)
-    table: dict[str, Any] = {"id": pd.array([number_text for (number_text,) in ids], dtype="str")}
+    table: dict[str, Any] = {"id": ids}
     table |= {str(name): column.array for name, column in results.items()}
     for name in OFFERED_OF_RUNS:
         fact = data.runs[name].astype("category") if RUNS[name].kind == "text" else data.runs[name]
@@ -126,11 +126,8 @@ class TableFiles:
 
     def digests(self, *columns: str) -> dict[tuple[Any, ...], str]:
         """Return a digest for each combination of values of these columns. It is the digest of all rows with these values, in their order."""
-        # Words are hashed as texts. The engine would hash the word of an ENUM as its index in the list of all words, and this index depends on other
-        # rows.
-        values = ", ".join(f"{quoted(name)}::VARCHAR" if kind == "text" else quoted(name) for name, (kind, _) in self._kinds.items())
         names, groups = text(" ".join(self._kinds)), ", ".join(map(quoted, columns))
-        digest = f"sha256({names} || string_agg(hash({values})::VARCHAR, ' ' ORDER BY rowid))"
+        digest = f"sha256({names} || string_agg(\".hash\"::VARCHAR, ' ' ORDER BY rowid))"
         rows = ask(self._connection, f"SELECT {groups}, {digest} FROM offered GROUP BY {groups}")  # noqa: S608 - our own words
         return {tuple(row[:-1]): row[-1] for row in rows}
 
@@ -141,7 +138,10 @@ def files_of(table: pd.DataFrame) -> Iterator[TableFiles]:
     kinds = _kinds_of(table)
     with tempfile.TemporaryDirectory() as folder, connected(folder) as connection:
         connection.register("given", table)
-        ask(connection, "CREATE TEMP TABLE offered AS FROM given")
+        # Words are hashed as texts. The engine would hash the word of an ENUM as its index in the list of all words, and this index depends on other
+        # rows.
+        values = ", ".join(f"{quoted(name)}::VARCHAR" if kind == "text" else quoted(name) for name, (kind, _) in kinds.items())
+        ask(connection, f'CREATE TEMP TABLE offered AS SELECT *, hash({values}) AS ".hash" FROM given')  # noqa: S608 - our own words
         yield TableFiles(connection, kinds, Path(folder))
 
 
@@ -154,7 +154,7 @@ def _kinds_of(table: pd.DataFrame) -> dict[str, tuple[Kind, Collection[str]]]:
             continue
         is_text = not pd.api.types.is_numeric_dtype(column.dtype)  # For pandas, flags are numeric too.
         is_flag = pd.api.types.is_bool_dtype(column.dtype)
-        words = frozenset(column.cat.categories if column.dtype == "category" else column.dropna().unique() if is_text else ())
+        words = frozenset(column.cat.categories if column.dtype == "category" else column.dropna().unique().tolist() if is_text else ())
         kinds[str(name)] = ("text" if is_text else "true or false" if is_flag else "number"), words
     return kinds
 

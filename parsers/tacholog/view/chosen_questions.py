@@ -96,7 +96,8 @@ class _MeasuredWays:
         self.fields = [field for field in fields if field.name not in NEVER_CHOSEN]
         codes = [{value: code for code, value in enumerate(field.values)} for field in self.fields]
         runs: dict[tuple[int, ...], set[str]] = defaultdict(set)
-        for each in numbers:
+        # Thousands of numbers share one mapping of fields.
+        for each in {(id(each.fields), each.result.run.run): each for each in numbers}.values():
             runs[tuple(code[each.fields.get(field.name)] for field, code in zip(self.fields, codes, strict=True))].add(each.result.run.run)
         self.codes = {field.name: np.array([row[index] for row in runs]) for index, field in enumerate(self.fields)}
         self.runs = np.array([len(of_row) for of_row in runs.values()])
@@ -137,13 +138,13 @@ class _MeasuredWays:
 
         ``None`` if fewer than two subjects or fewer than two points remain.
         """
+        if len(rows) < _LEAST * (_LEAST if axis else 1):
+            return None
         first = self.codes[subject.name][rows]
         second = self.codes[axis.name][rows] if axis else np.zeros_like(first)
         is_stated = np.array([value is not None for value in subject.values])[first]
         if axis:
             is_stated &= np.array([value is not None for value in axis.values])[second]
-        if not is_stated.any():
-            return None
         points_in_all = int(second.max()) + 1
         cases, of_row = np.unique((first * points_in_all + second)[is_stated], return_inverse=True)
         runs = np.bincount(of_row, weights=self.runs[rows][is_stated])

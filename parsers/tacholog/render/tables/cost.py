@@ -47,7 +47,8 @@ _COLUMNS = (
 
 def has_cost(series: Sequence[Series], results: Iterable[ResultRow]) -> bool:
     """Whether any of the series has a known cost."""
-    return any(by_payload for _, by_payload in _costs_of(series, results))
+    resources = resources_of(results)
+    return any(costs(member, resources) for member in filter(_is_measured, series))
 
 
 def cost_note() -> Html:
