@@ -37,7 +37,7 @@ COUNTS = LineRule(
 
 
 def lines(text: str) -> Lines:
-    ((run, bulk),) = RunCutter(COUNTS.bulk, 1).cut(text.encode())
+    ((run, bulk),) = RunCutter(COUNTS.bulk, 1).cut(f"\n{text}".encode())
     assert bulk is not None
     return Lines(1, run, bulk)
 
@@ -55,7 +55,7 @@ def test_rule_in_the_docs_reads_the_line_in_the_docs() -> None:
 
 def test_lines_whose_pattern_contains_a_text_field_are_not_read_in_bulk() -> None:
     rule = LineRule('"(?P<command>[A-Z]{1,9}+)",(?P<p50>[0-9]{1,9}+)', fields=(Field("latency", "p50", "p50"),), record=LIKE, size=None)
-    ((run, bulk),) = RunCutter(rule.bulk, 1).cut(b'"SET",2\n"GET",3\n')
+    ((run, bulk),) = RunCutter(rule.bulk, 1).cut(b'\n"SET",2\n"GET",3\n')
     first = rule.read('"SET",2')
     assert bulk is not None
     assert isinstance(first, Record)

@@ -282,7 +282,7 @@ class LogText:
                 continue
             yield _line(number, *_clip(carried + chunk[:begin], limit, is_whole))
             number += 1
-            for text, bulk in runs.cut(chunk[begin + 1 : end]):
+            for text, bulk in runs.cut(chunk[begin:end]):
                 if bulk:
                     run = Lines(number, text, bulk)
                     yield run

@@ -235,10 +235,13 @@ def _histogram(fields: Fields) -> Histogram:
     return Histogram(payload_bytes=payload_bytes(fields), basis=basis_of(fields), bins=_bins(text.replace(":", ",")))
 
 
+_decode_edges = msgspec.json.Decoder(list[int]).decode
+
+
 def _bins(numbers: str) -> Bins:
     edges: Iterable[int]
     try:
-        edges = msgspec.json.decode(f"[{numbers}]", type=list[int])  # Faster than calling int() for each number.
+        edges = _decode_edges(f"[{numbers}]")  # Faster than calling int() for each number.
     except msgspec.DecodeError:  # A number may have leading zeros, which JSON does not allow.
         edges = map(int, numbers.split(","))
     try:

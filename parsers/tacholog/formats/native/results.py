@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, get_args
 
 from tacholog.formats.kit import COUNT_LIMIT, Basis, Bound, Conditions, Field, LineRule, Number, Order, Record, Scope, Side, Test
 
 Word = TypeVar("Word", bound=str)
 
-_PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
+# "[!#-~]*+" does not change what matches. It makes matching several times as fast, because a class of ASCII characters is faster than one with "\s".
+_PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=("(?:[^"\\]|\\.)*"|[^\s"][!#-~]*+[^\s"]*+)')
 _ESCAPE = re.compile(r"\\.")
 # Other escapes are not decoded: \xHH stands for a byte that must not appear in any output, such as a control character.
 _ESCAPED = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
+_DECIMAL = re.compile(r"[0-9]{1,19}(\.[0-9]+)?")
 _BASES: tuple[Basis, ...] = get_args(Basis)
 
 
@@ -33,14 +35,15 @@ class Fields(dict[str, str]):
 
 def pairs_of(text: str, position: int) -> Fields | None:
     """Return the pairs of key and value after this offset; ``None`` if there is other text between or after the pairs."""
-    fields = Fields()
-    while (pair := _PAIR.match(text, position)) and pair[1] not in fields:
-        if pair[2] is None:
-            fields[pair[1]], fields.starts[pair[1]] = pair[3], pair.start(3)
+    fields, pairs = Fields(), _PAIR.findall(text, position)
+    for key, value in pairs:
+        start = position + len(key) + 2
+        position = start + len(value)
+        if value[0] == '"':
+            fields[key] = _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[0], escape[0]), value[1:-1])
         else:
-            fields[pair[1]] = _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[0], escape[0]), pair[2])
-        position = pair.end()
-    return fields if position == len(text) else None
+            fields[key], fields.starts[key] = value, start
+    return fields if position == len(text) and len(fields) == len(pairs) else None
 
 
 def count(fields: Fields, key: str) -> int:
@@ -59,19 +62,20 @@ def count(fields: Fields, key: str) -> int:
 def decimal(fields: Fields, key: str) -> float:
     """Return the number under a key. Raises the same errors as `count`."""
     text = fields[key]
-    if re.fullmatch(r"[0-9]{1,19}(\.[0-9]+)?", text) is None:
+    if _DECIMAL.fullmatch(text) is None:
         raise ValueError(f"{key}={text} is no number")
     if (value := float(text)) >= COUNT_LIMIT:
         raise ValueError(f"{key}={text} is too large")
     return value
 
 
-def number(metric: str, statistic: str, key: str, fields: Fields, bound: Bound = "=") -> Iterator[Number]:
-    """Yield the number under a key, if there is one."""
-    if key in fields:
-        start = fields.starts.get(key)
-        end = None if start is None else start + len(fields[key])
-        yield Number(metric=metric, statistic=statistic, value=decimal(fields, key), bound=bound, value_start=start, value_end=end)
+def number(metric: str, statistic: str, key: str, fields: Fields, bound: Bound = "=") -> tuple[Number, ...]:
+    """Return the number under a key; empty if there is none."""
+    if key not in fields:
+        return ()
+    start = fields.starts.get(key)
+    end = None if start is None else start + len(fields[key])
+    return (Number(metric=metric, statistic=statistic, value=decimal(fields, key), bound=bound, value_start=start, value_end=end),)
 
 
 def payload_bytes(fields: Fields) -> int:
@@ -122,7 +126,7 @@ def conditions_under(fields: Fields, keys: str) -> dict[str, Any]:
 
 
 Under = tuple[str, str, str]
-Computed = Callable[[Fields], Iterator[Number]]
+Computed = Callable[[Fields], Iterable[Number]]
 
 
 class ResultKind(NamedTuple):
@@ -264,14 +268,14 @@ def _loss(fields: Fields) -> Iterator[Number]:
         yield Number(metric="loss", statistic="total", value=lost / (received + lost))
 
 
-def _instances(fields: Fields, statistic: str = "total") -> Iterator[Number]:
+def _instances(fields: Fields, statistic: str = "total") -> tuple[Number, ...]:
     if "instances_heard" in fields and count(fields, "instances_heard") > count(fields, "instances"):
         raise ValueError(f"messages of {fields['instances_heard']} of {fields['instances']} instances were received")
     return number("instances_heard", statistic, "instances_heard", fields)
 
 
-def _peak_memory(fields: Fields) -> Iterator[Number]:
-    """Yield the peak memory. It comes from getrusage, unless the line states another source.
+def _peak_memory(fields: Fields) -> tuple[Number, ...]:
+    """Return the peak memory. It comes from getrusage, unless the line states another source.
 
     A peak from getrusage is an upper bound, because it can be the memory of the program that started perftest.
     """
