@@ -48,7 +48,7 @@ from tacholog.compare.result import Comparison
 from tacholog.errors import TachologError
 from tacholog.installation import checkout
 from tacholog.runs.labels import CONTROL, label_name
-from tacholog.runs.manifest import FLOOR
+from tacholog.runs.manifest import FLOOR, SAME_BUILD_FOLDER
 
 if TYPE_CHECKING:
     from tacholog.compare.bands import SameBuildBands
@@ -303,9 +303,9 @@ def _checksums(plan: Plan) -> str:
 
 def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
     """Return the noise as a fraction, and its source. The noise is the median over the rows that were measured on this machine."""
-    from tacholog.compare.bands import FOLDER, noise, same_build
+    from tacholog.compare.bands import noise, same_build
 
-    files = [folder / FOLDER / f"{begun.plans[0].host}.csv" for folder in (output, data)]
+    files = [folder / SAME_BUILD_FOLDER / f"{begun.plans[0].host}.csv" for folder in (output, data)]
     for file in files:
         if file.is_file():
             return median(noise(same_build(file))), f"measured by comparing one build with itself: {file}"

@@ -21,7 +21,7 @@ from tacholog import terminal
 from tacholog.commands.shared.arguments import Folder
 from tacholog.commands.shared.messages import Progress, counted
 from tacholog.errors import UnreadableInput
-from tacholog.runs.manifest import RUN_FILE, folders_below
+from tacholog.runs.manifest import RUN_FILE, SAME_BUILD_FOLDER, folders_below
 
 WRONG = 1
 NOT_LOGS = (".toml", ".md")
@@ -52,12 +52,10 @@ def _not_read(folder: Path, runs: set[Path]) -> Iterator[str]:
 
     Without these lines, a folder with a missing run.toml would look correct.
     """
-    from tacholog.compare import bands
-
     if not runs:
         yield f"{folder}: no run: there is no {RUN_FILE} in this folder or its subfolders"
     for subfolder, files in folders_below(folder):
-        if subfolder.name == bands.FOLDER:
+        if subfolder.name == SAME_BUILD_FOLDER:
             yield from _unreadable_bands(subfolder, files)
             continue
         for file in files if subfolder not in runs else ():

@@ -25,11 +25,11 @@ from tacholog.compare.result import Comparison, ComparisonRow, RowKey
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
 from tacholog.runs.labels import is_label
+from tacholog.runs.manifest import SAME_BUILD_FOLDER
 
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
-FOLDER = "same-build"
 ENOUGH_SESSIONS = 3  # With fewer sessions, the difference between sessions is not known.
 _KEY = tuple(name for name in RowKey.__struct_fields__ if name != "apart")  # older files have no column ``apart``
 _LEVEL = 0.975
@@ -115,7 +115,7 @@ def _calibration(row: ComparisonRow, build: str, session: str, start: str | None
 
 def add(folder: Path, host: str, entries: Sequence[Calibration]) -> Path:
     """Add a session to ``same-build/<host>.csv`` in a folder, and return the path of the file. An old entry of the same session is replaced."""
-    path = folder / FOLDER / f"{host}.csv"
+    path = folder / SAME_BUILD_FOLDER / f"{host}.csv"
     old_entries = [entry for entry in (read(path) if path.is_file() else ()) if entry.session not in {new.session for new in entries}]
     path.parent.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
@@ -182,7 +182,7 @@ def find_same_build(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked:
     of_folder = {os.path.dirname(root): root for root in roots_of_runs if root not in (".", "/")}  # noqa: PTH120 - making a `Path` of each is slow
     folders = dict.fromkeys(above for root in of_folder.values() for above in Path(root).parents)
     host = next(iter(hosts), "")
-    name = f"{FOLDER}/{host}.csv"
+    name = f"{SAME_BUILD_FOLDER}/{host}.csv"
     if asked:
         return same_build(asked, named_by_user=True)
     folder_with_file = next((folder for folder in (*folders, *roots) if "/" not in host and is_there(folder, name)), None)
@@ -239,7 +239,7 @@ def known_drift(roots: Iterable[Path]) -> Drift | None:
     """
     ratios: list[float] = []
     sessions: dict[str, str] = {}
-    for path in sorted({file for root in roots for file in (root / FOLDER).glob("*.csv")}):
+    for path in sorted({file for root in roots for file in (root / SAME_BUILD_FOLDER).glob("*.csv")}):
         entries = read(path)
         ratios += [max(medians) / min(medians) - 1 for medians in _medians_of_sessions(entries)]
         sessions |= {entry.session: (entry.start or "")[:10] for entry in entries}

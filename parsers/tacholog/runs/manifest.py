@@ -27,6 +27,7 @@ from tacholog.visible import is_blank, one_form
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
 HOSTS_FOLDER = "hosts"
+SAME_BUILD_FOLDER = "same-build"  # comparisons of a build with itself, one CSV file for each host
 RENAMES_FILE = "renames.toml"  # This file and the next file are in the folder that contains the folders of runs.
 REQUIREMENTS_FILE = "requirements.toml"
 #: The name of perftest in control runs (`tacholog.campaign.floor`), as their system and in their commands. The other runs of a campaign may measure

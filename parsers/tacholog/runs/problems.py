@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import not_a_file, open_log_in
-from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Manifest
+from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, SAME_BUILD_FOLDER, Manifest
 from tacholog.runs.moments import is_moment
 
 #: One row of a table: its values by the names of the columns.
@@ -102,7 +102,8 @@ def folder_without_manifest(root: Path, folder: Path, files: Sequence[str]) -> I
     """
     if RUN_FILE in files or folder.name == HOSTS_FOLDER:
         return
-    logs = [name for name in files if Path(name).suffix not in _NO_LOGS and _is_log(folder, name)]
+    no_logs = (*_NO_LOGS, ".csv") if folder == root / SAME_BUILD_FOLDER else _NO_LOGS
+    logs = [name for name in files if Path(name).suffix not in no_logs and _is_log(folder, name)]
     if logs and not any((above / PLAN_FILE).is_file() for above in (folder, *folder.resolve().parents)):
         names = ", ".join(logs[:_NAMES_SHOWN]) + (f" and {len(logs) - _NAMES_SHOWN} more" if len(logs) > _NAMES_SHOWN else "")
         reason = f"{folder}: no {RUN_FILE} in this folder, so that {names} {'was' if len(logs) == 1 else 'were'} not read"

@@ -10,7 +10,6 @@ from typing import Any
 
 import tomli_w
 
-from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.compare.bands import find_same_build
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
@@ -23,13 +22,14 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import is_there, read_small_evidence
 from tacholog.privacy.classes import published_text
 from tacholog.privacy.redactor import Redactor
+from tacholog.runs.manifest import SAME_BUILD_FOLDER
 from tacholog.store.frames import Dataset, open_saved
 from tacholog.view import results as rows
 from tacholog.view.requirements import JudgedRelease, judged_releases
 from tacholog.view.views import View, view_of
 
 Labels = tuple[tuple[str, str], ...]
-_KINDS = ("*.parquet", "*.json", "*.toml", f"{BANDS}/*.csv")
+_KINDS = ("*.parquet", "*.json", "*.toml", f"{SAME_BUILD_FOLDER}/*.csv")
 
 
 class SiteData:

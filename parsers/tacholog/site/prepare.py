@@ -10,14 +10,13 @@ from pathlib import Path
 import msgspec
 import pandas as pd
 
-from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.compare.requirements.file import FILE as REQUIREMENTS
 from tacholog.compare.sides import find_renames, folder_of_renames
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence, read_small_evidence
 from tacholog.memory import return_freed_memory
 from tacholog.privacy.redact import redacted_with_redactor
-from tacholog.runs.manifest import RENAMES_FILE
+from tacholog.runs.manifest import RENAMES_FILE, SAME_BUILD_FOLDER
 from tacholog.runs.problems import FORGOTTEN, UNREADABLE, problem
 from tacholog.schema.tables import TABLES
 from tacholog.site.data import find_requirements, keep_requirements
@@ -55,7 +54,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     if chosen.runs.empty:
         raise UnreadableInput("site.toml leaves every run out (systems, campaigns_left_out): nothing to report")
     data, redactor = redacted_with_redactor(chosen, settings.privacy, (work / _SHOWN).resolve(), progress, text_bytes)
-    refused = _keep_bands(roots, work / "dataset" / BANDS)
+    refused = _keep_bands(roots, work / "dataset" / SAME_BUILD_FOLDER)
     new = [line for line in refused if not any(complaint.startswith(f"{line.partition(': ')[0]}: ") for complaint in complained.unread)]
     msgspec.structs.replace(complained, unread=(*complained.unread, *new)).save(work)
     _save(data, work / "dataset", with_renames)
@@ -102,9 +101,9 @@ def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
     contents: dict[str, bytes] = {}
     refused: list[str] = []
     for root in reversed(roots):
-        for file in (root / BANDS).glob("*.csv"):
+        for file in (root / SAME_BUILD_FOLDER).glob("*.csv"):
             try:
-                contents[file.name] = read_evidence(root, f"{BANDS}/{file.name}")
+                contents[file.name] = read_evidence(root, f"{SAME_BUILD_FOLDER}/{file.name}")
             except UnreadableInput as error:
                 refused.append(f"{file}: {error}")
     folder.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ from tacholog.runs.importing.fields import CONDITION, LABEL, OF_REPETITION, OPTI
 from tacholog.runs.importing.patterns import START
 from tacholog.runs.importing.rules import LogFields
 from tacholog.runs.importing.survey import LogSurvey, Problem
-from tacholog.runs.manifest import HOSTS_FOLDER, Host, LogFile, Manifest
+from tacholog.runs.manifest import HOSTS_FOLDER, SAME_BUILD_FOLDER, Host, LogFile, Manifest
 from tacholog.runs.moments import in_utc
 from tacholog.slugs import slug
 
@@ -340,7 +340,7 @@ def by_variant(runs: Iterable[ImportedRun]) -> Mapping[str, list[ImportedRun]]:
 # session are private, so they are not listed here: the folder's name is also an address on a site.
 _ALWAYS = ("release", "campaign", "system", "system_version")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@-]+")
-_RESERVED = (HOSTS_FOLDER, "same-build")  # In a data folder, folders with these names have another meaning.
+_RESERVED = (HOSTS_FOLDER, SAME_BUILD_FOLDER)  # In a data folder, folders with these names have another meaning.
 _LONGEST = 60
 
 
