@@ -43,14 +43,14 @@ def answer_rig_cost(page: Page, asked: AskedQuestion) -> Html:
     return rig_cost_of(page, [result.run for cell in asked.answer.cells.values() for result in cell.results])
 
 
-def answer_words(_page: Page, asked: AskedQuestion) -> Html:
+def answer_words(page: Page, asked: AskedQuestion) -> Html:
     """Return the answer in words, and how certain it is."""
-    return tag("div", *map(_sentence, sentences(asked.answer)), class_="tl-answer-lead")
+    return tag("div", *(_sentence(page, sentence) for sentence in sentences(asked.answer)), class_="tl-answer-lead")
 
 
-def _sentence(sentence: Sentence) -> Html:
+def _sentence(page: Page, sentence: Sentence) -> Html:
     certainty = {True: "tl-sure", False: "tl-unsure", None: ""}[sentence.is_sure]
-    return tag("p", sentence.text, class_=f"tl-answer {certainty}".strip())
+    return tag("p", sentence.html(page.links), class_=f"tl-answer {certainty}".strip())
 
 
 def answer_figures(page: Page, asked: AskedQuestion, *, first: bool = False) -> Html:

@@ -295,15 +295,17 @@ def short_conclusion(comparison: Comparison) -> str:
     counts, total = comparison.counts, len(comparison.rows)
     if not has_tests(counts) or comparison.warns("same_runs"):
         return conclusion(comparison, with_reasons=False)
-    numbers = [(counts["better"], "better"), (counts["worse"], "worse"), (counts["no_change"], MEANINGS["no_change"].words)]
-    numbers.append((_count_apart(counts), MEANINGS["not_comparable"].words))
-    numbers.insert(3, (total - sum(count for count, _ in numbers), "unproven"))
+    numbers = [(counts[verdict], MEANINGS[verdict].words) for verdict in ("better", "worse", *DIFFERS, "no_change", "differs_not")]
+    apart = (_count_apart(counts), MEANINGS["not_comparable"].words)
+    numbers += [(total - apart[0] - sum(count for count, _ in numbers), "unproven"), apart]
     parts = ", ".join(f"{count or 'none'} {word}" for count, word in numbers if count or word in ("better", "worse"))
-    unproven = [row for row in comparison.rows if row.verdict in (*UNTESTED[:1], *DIFFERS) and toward(row)]
+    unproven = [row for row in comparison.rows if row.verdict == UNTESTED[0] and toward(row)]
     on_two_machines = [row for row in unproven if any(difference.field == "host" for difference in row.differences)]
     apparent = [f"{count} {word}" for word in ("better", "worse") if (count := sum(toward(row) == f"toward {word}" for row in on_two_machines))]
     machine = f"{' and '.join(apparent)} only appear so: they were measured on another machine" if on_two_machines else ""
-    sentences = [f"of {total} results: {parts}", machine, loss_words(comparison) if comparison.losses else ""]
+    measured = sum(counts[verdict] for verdict in DIFFERS)
+    cause = f"the release may not be the cause of the {measured} measured difference{'s' if measured > 1 else ''}" if measured else ""
+    sentences = [f"of {total} results: {parts}", cause, machine, loss_words(comparison) if comparison.losses else ""]
     return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence)
 
 
