@@ -49,7 +49,7 @@ def test_page_of_a_question_shows_the_answer_with_plots_and_numbers(lossy: Path)
     assert html.count("<figure ") == 2
     assert "network bandwidth 54 Mbit/s" in text
     assert text.index("has the lowest median latency") < text.index("607 µs") < text.index("Can`t connect socket") < text.index("The question")
-    assert "tacholog table runs --subject system --over network_loss_percent" in text
+    assert "with your folder of these runs for RUNS: tacholog table RUNS --subject system --over network_loss_percent" in text
 
 
 def test_each_number_of_the_table_links_to_the_log_line_of_the_median_run(lossy: Path) -> None:

@@ -108,12 +108,12 @@ def question_as_toml(_page: Page, asked: AskedQuestion) -> Html:
 
 
 def question_as_command(_page: Page, asked: AskedQuestion) -> Html:
-    """Return the command that answers the question for a folder of runs."""
+    """Return the command that answers the question. RUNS stands for the folder of the runs, because sites do not state their folders."""
     question = asked.answer.question
     options = ["--subject", question.subject, *(["--over", question.over] if question.over else [])]
     options += [word for field in question.by for word in ("--by", field)]
     options += [word for name, value in question.where.items() for word in ("--where", f"{name}={value}")]
-    return code(drawn(shlex.join(["tacholog", "table", "runs", *options, "--metric", question.metric])), "none")
+    return code(drawn(shlex.join(["tacholog", "table", "RUNS", *options, "--metric", question.metric])), "none")
 
 
 def _quoted(text: str) -> str:

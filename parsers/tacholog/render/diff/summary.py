@@ -241,7 +241,8 @@ def loss_words(comparison: Comparison) -> str:
         # shares alone would then show the opposite, so the medians are stated too.
         is_less = worst.old is not None and worst.new is not None and worst.new.most < worst.old.most
         medians = f"{share(worst.new, median=True)} in the median run, was {share(worst.old, median=True)}; " if is_less else ""
-        parts[0] += f" ({medians}{most})"
+        which = row_name(worst.key).partition(", ")[2] if len(unproven) > 1 else ""  # both shares are those of this row
+        parts[0] += f" ({f'{which}: ' if which else ''}{medians}{most})"
     others = total - len(unproven)
     too = f"; in {others} more, which do not compare, messages were lost too" if others else ""
     return f"{', '.join(parts)}; the runs do not prove it{too}"
