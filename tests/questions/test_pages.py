@@ -75,6 +75,16 @@ def test_numbers_in_the_sentences_of_an_answer_link_to_their_log_lines(lossy: Pa
         assert f"{float(marked[1]) / 1000:.3g}\u00a0ms" == number
 
 
+def test_question_about_releases_says_why_its_test_differs_from_the_comparison_and_links_to_it(tmp_path: Path) -> None:
+    site = site_of(tmp_path, "builds")
+    (page,) = (site / "questions").glob("*.html")
+
+    (address,) = re.findall(r'See also the comparison <a [^>]*?href="\.\./(diffs/[^"]+)">1.0 → 1.1</a>', page.read_text(encoding="utf-8"))
+
+    assert (site / address).is_file()
+    assert "It uses pairs of runs and a threshold" in text_of(page)
+
+
 def test_list_of_questions_links_to_each_question(lossy: Path) -> None:
     assert f'href="questions/{LOSS}.html"' in (lossy / "questions.html").read_text(encoding="utf-8")
     assert 'href="questions.html"' in (lossy / "index.html").read_text(encoding="utf-8")

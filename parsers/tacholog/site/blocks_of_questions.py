@@ -24,6 +24,7 @@ from tacholog.site.blocks import code, rig_cost_of
 from tacholog.site.page import Page
 from tacholog.site.questions import AskedQuestion
 from tacholog.slugs import slug
+from tacholog.view.history import diff_documents
 from tacholog.view.names import load_words
 from tacholog.visible import drawn
 
@@ -70,6 +71,25 @@ def answer_numbers(page: Page, asked: AskedQuestion) -> Html:
 def answer_tests(_page: Page, asked: AskedQuestion) -> Html:
     """Return the significance tests of the answer; nothing if there are too few runs for any test."""
     return scroller(tests_table(asked.answer)) if asked.answer.tests else NOTHING
+
+
+def answer_diffs(page: Page, asked: AskedQuestion) -> Html:
+    """Return sentences on why comparisons of the tested releases may have other results, with links to them; nothing if there are none."""
+    answer = asked.answer
+    if answer.subject.name != "release":
+        return NOTHING
+    tested = [{test.first, test.second} for test in answer.tests]
+    systems = {result.run.system for cell in answer.cells.values() for result in cell.results}
+    links = [
+        tag("a", f"{old} \u2192 {new}", href=f"doc:{document}")
+        for (system, old, new), document in diff_documents(page.data.view.runs.values()).items()
+        if system in systems and {old, new} in tested and document in page.documents
+    ]
+    words = (
+        ". It uses pairs of runs and a threshold, and adjusts p-values for all its rows. The test of this page does not, because a question may have "
+        "any subject. So one of them may show what the other does not."
+    )
+    return tag("p", "See also the comparison ", join(links, ", "), words, class_="tl-note") if links else NOTHING
 
 
 def answer_notes(_page: Page, asked: AskedQuestion) -> Html:
