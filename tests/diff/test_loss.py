@@ -140,7 +140,7 @@ NOTHING, BURSTS = [0.0] * 6, [0.0, 0.0, 0.0, 0.001, 0.02, 0.33]
 def test_each_output_states_the_size_of_an_unproven_increase_of_loss(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([NOTHING, [0.0] * 5 + [0.006]]), np.array([BURSTS, NOTHING]))
 
-    said = "More loss in 1 of 2 rows (up to 33\u00a0% in a run, was 0\u00a0%), less in 1; the runs do not prove it."
+    said = "More loss in 1 of 2 rows (shm, copy, 16\u00a0B: up to 33\u00a0% in a run, was 0\u00a0%), less in 1; the runs do not prove it."
     assert conclusion(report) == said
     assert headline(report) == "loss: 1 higher, 1 lower, not proven"
     assert all(said.replace("\u00a0", " ") in show(report).replace("\u00a0", " ") for show in (text, html, comment, markdown))
@@ -188,7 +188,9 @@ def test_comparison_of_perftest_releases_states_the_larger_loss(checkout: Path) 
 
     report = compare(of_release(data, "0.3.0"), of_release(data, "0.4.0"), Policy())
 
-    assert conclusion(report).endswith(" More loss in 6 of 7 rows (up to 33.1\u00a0% in a run, was 0\u00a0%), less in 1; the runs do not prove it.")
+    assert conclusion(report).endswith(
+        " More loss in 6 of 7 rows (udp, copy, 64\u00a0KiB: up to 33.1\u00a0% in a run, was 0\u00a0%), less in 1; the runs do not prove it."
+    )
 
 
 def test_each_output_states_the_verdict_and_worse_rows_come_first(lost: Callable[..., Comparison]) -> None:

@@ -343,6 +343,26 @@ def test_report_does_not_mention_single_values_if_repeated_runs_print_bounds(sid
     assert all("one value on each side" not in show(report).lower() for show in SHOWN)
 
 
+def test_short_and_long_conclusion_count_the_same_rows_as_unproven(side: Side, noise: NDArray[np.float64]) -> None:
+    names = [f"block-{index}" for index in range(12)]
+
+    def measured(number: int, turns: list[int], factor: float) -> Dataset:
+        alternating = side(noise[number], turns)
+        day = side(noise[number][:3] * factor, range(100 * number, 100 * number + 12), session=f"day-{number}", transport="tcp", run=names)
+        runs, results = (pd.concat([getattr(each, name) for each in (alternating, day)], ignore_index=True) for name in ("runs", "results"))
+        few_runs = (results["payload_bytes"] == 16) & (results["transport"] == "shm") & (results["run"] != "run-0")
+        return msgspec.structs.replace(alternating, runs=runs, results=results[~few_runs])
+
+    report = compare(measured(0, OLD_TURNS, 1.0), measured(1, NEW_TURNS, 0.5), Policy())
+
+    counts = report.counts
+    assert counts["differs_better"] == 3
+    assert counts["better"] + counts["worse"] == 0
+    assert "1 row is unproven" in conclusion(report)
+    said = f"none better, none worse, 3 measured better, {counts['no_change']} no change, 1 unproven."
+    assert short_conclusion(report).endswith(f"{said} The release may not be the cause of the 3 measured differences.")
+
+
 def test_rows_with_one_value_on_each_side_state_that_one_value_is_not_enough(compared: Compared) -> None:
     single = compared(np.array([[10_000.0], [10_000.0]]), np.array([[20_000.0], [20_000.0]]))
 

@@ -37,7 +37,7 @@ def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_home_page_starts_with_the_answer_to_the_question_that_the_data_suggest(lossy: Path) -> None:
     text = text_of(lossy / "index.html")
 
-    answer = "At 0 % network loss, Birch has the lowest median latency; from 5 % network loss on, Cedar has it."
+    answer = "From 5 % network loss on, Cedar has the lowest median latency."
     assert text.index("Median latency of each system over network loss, by network bandwidth") < text.index(answer) < text.index("What changed last")
     assert "nothing is ranked here" not in text
 
@@ -49,7 +49,7 @@ def test_page_of_a_question_shows_the_answer_with_plots_and_numbers(lossy: Path)
     assert html.count("<figure ") == 2
     assert "network bandwidth 54 Mbit/s" in text
     assert text.index("has the lowest median latency") < text.index("607 µs") < text.index("Can`t connect socket") < text.index("The question")
-    assert "tacholog table runs --subject system --over network_loss_percent" in text
+    assert "with your folder of these runs for RUNS: tacholog table RUNS --subject system --over network_loss_percent" in text
 
 
 def test_each_number_of_the_table_links_to_the_log_line_of_the_median_run(lossy: Path) -> None:
@@ -62,6 +62,27 @@ def test_each_number_of_the_table_links_to_the_log_line_of_the_median_run(lossy:
 
     assert marked is not None
     assert marked[1] == "607.115"
+
+
+def test_numbers_in_the_sentences_of_an_answer_link_to_their_log_lines(lossy: Path) -> None:
+    (numbers,) = re.findall(r"With network loss.*?it is (.*?)</p>", (lossy / "index.html").read_text(encoding="utf-8"))
+    links = re.findall(r'<a href="(logs/[^"#]+)#([^"]+)">([^<]+)</a>', numbers)
+
+    assert len(links) == 2
+    for log, anchor, number in links:
+        marked = re.search(rf'id="{re.escape(anchor)}"[^>]*>([^<]+)<', (lossy / log).read_text(encoding="utf-8"))
+        assert marked is not None
+        assert f"{float(marked[1]) / 1000:.3g}\u00a0ms" == number
+
+
+def test_question_about_releases_says_why_its_test_differs_from_the_comparison_and_links_to_it(tmp_path: Path) -> None:
+    site = site_of(tmp_path, "builds")
+    (page,) = (site / "questions").glob("*.html")
+
+    (address,) = re.findall(r'See also the comparison <a [^>]*?href="\.\./(diffs/[^"]+)">1.0 → 1.1</a>', page.read_text(encoding="utf-8"))
+
+    assert (site / address).is_file()
+    assert "It uses pairs of runs and a threshold" in text_of(page)
 
 
 def test_list_of_questions_links_to_each_question(lossy: Path) -> None:
@@ -133,7 +154,7 @@ subject = "system"
     result = run_tacholog_text("report", folder, "--output", tmp_path / "site")
 
     assert result.returncode == 0, measured.stderr + result.stderr
-    assert "How fast is the bus? The median latency of Bus is 11.5 µs." in text_of(tmp_path / "site" / "index.html").replace(" # ", " ")
+    assert "How fast is the bus? The median latency of Bus is 11.5 µs ." in text_of(tmp_path / "site" / "index.html").replace(" # ", " ")
 
 
 def test_page_of_runs_without_a_stated_transport_has_a_readable_title(lossy: Path) -> None:
@@ -147,5 +168,5 @@ def test_page_of_runs_without_a_stated_transport_has_a_readable_title(lossy: Pat
 def test_site_of_a_single_run_states_the_measured_value(tmp_path: Path) -> None:
     text = text_of(site_of(tmp_path, "single") / "index.html")
 
-    assert "The median latency of Bus is 11.5 µs. This is one run." in text
+    assert "The median latency of Bus is 11.5 µs . This is one run." in text
     assert "nothing is ranked here" not in text

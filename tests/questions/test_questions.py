@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.command import run_tacholog_text
-from tests.questions.datasets import DATASETS, run
+from tests.questions.datasets import DATASETS, noise, run
 
 from tacholog.errors import TachologError
 from tacholog.render.answers import (
@@ -69,7 +69,9 @@ def test_question_about_a_single_run_asks_only_for_the_measured_value(tmp_path: 
 
     assert questions_for(numbers) == [Question(subject="system", metric="latency:p50")]
     assert (
-        words(answered(tmp_path)) == "The median latency of Bus is 11.5 µs. This is one run. How much the number varies from run to run is not known."
+        words(answered(tmp_path))
+        == "The median latency of Bus is 11.5 µs. This is one run. How much the number varies from run to run is not known. "
+        "This is about half round trip, 64 B and UDP only."
     )
 
 
@@ -80,11 +82,11 @@ def test_question_about_a_single_run_asks_only_for_the_measured_value(tmp_path: 
             "plugins",
             "cilium has the lowest median latency in all 3 cases. With security ipsec, it is 60.4 µs against 88.3 µs of calico (1.46 times).",
         ),
-        ("lossy", "At 0 % network loss, Birch has the lowest median latency; from 5 % network loss on, Cedar has it."),
+        ("lossy", "From 5 % network loss on, Cedar has the lowest median latency."),
         ("subscribers", "Multicast has the lowest median latency at every number of subscribers that was measured."),
         ("rates", "The median latency of Bus is 7.78 µs at offered rate 10 k msg/s, and 892 µs at offered rate 80 k msg/s. The largest step is from"),
-        ("depths", "Depth 1 has the lowest median latency at every message size that was measured."),
-        ("kernels", "Kernel 6.10.3 has the lowest median latency at every message size that was measured."),
+        ("depths", "In these runs, depth 1 has the lowest median latency at every message size that was measured."),
+        ("kernels", "At 64 B, kernel 6.10.3 has the lowest median latency. With message size 64 B, it is 19.5 µs against 20.4 µs of kernel 6.1.0-13"),
         (
             "builds",
             "Release 1.0 has the lowest median latency. It is 12 µs against 13.2 µs of release 1.1 (1.1 times). This is shown by tests (12 runs",
@@ -102,6 +104,30 @@ def test_significance_test_needs_at_least_six_runs_to_name_the_best_value(tmp_pa
         answered(made("plugins", tmp_path / "a"))
     )
     assert "No test: there are 3 runs of each, and a test takes 6. So the order may be chance." in words(answered(made("depths", tmp_path / "b")))
+
+
+def test_answer_claims_and_quotes_only_the_cases_that_tests_show(tmp_path: Path) -> None:
+    for size, factor in ((64, 1.2), (1024, 1.01)):
+        for number, chance in enumerate(noise(str(size), 8)):
+            for plugin, latency_us in (("a", 10 * chance), ("b", 10 * factor * chance)):
+                run(tmp_path, f"{plugin}{size}-{number}", latency_us, labels={"plugin": plugin}, conditions={"payload_bytes": size})
+
+    found = answered(tmp_path)
+
+    assert words(found).startswith("At 64 B, a has the lowest median latency. With message size 64 B, it is ")
+    assert "In the other case, no test shows which is best." in words(found)
+    assert True not in [sentence.is_sure for sentence in sentences(found)]
+
+
+def test_answer_names_the_subjects_of_the_shown_cases_if_they_are_no_ranges_of_the_axis(tmp_path: Path) -> None:
+    for security, (first, second) in {"none": (10, 20), "tls": (30, 20), "ipsec": (10, 10.1)}.items():
+        for number, chance in enumerate(noise(security, 8)):
+            for plugin, latency_us in (("a", first), ("b", second)):
+                run(tmp_path, f"{plugin}{security}-{number}", latency_us * chance, labels={"plugin": plugin, "security": security})
+
+    answer_words = words(answered(tmp_path, Question(subject="label.plugin", by=("label.security",))))
+
+    assert answer_words.startswith("Tests show the lowest median latency in 2 of 3 cases: that of a in 1 and that of b in 1.")
 
 
 def test_answer_states_that_the_sides_were_measured_one_after_the_other(tmp_path: Path) -> None:
@@ -294,7 +320,9 @@ def test_case_has_no_winner_if_the_two_best_values_are_close(tmp_path: Path) -> 
 
     answer_words = words(answered(tmp_path, Question(subject="label.plugin", by=("label.security",))))
 
-    assert answer_words.startswith("Of 4 cases, the lowest median latency is that of a in 1 and b in 1; in 2 the best two are at most 5 % apart.")
+    assert answer_words.startswith(
+        "In these runs, of 4 cases, the lowest median latency is that of a in 1 and b in 1; in 2 the best two are at most 5 % apart."
+    )
     assert "With security ipsec, it is 10 µs of b against 10.1 µs of a." in answer_words
 
 

@@ -273,6 +273,20 @@ def test_cost_of_perftest_is_stated_only_for_sessions_that_measured_the_cost(tmp
     assert words(*sessions) == [f"{cost} on {host} (its transport null, 2026-11-28)." for host in ("shelf", "desk")]
 
 
+def test_costs_of_perftest_in_two_campaigns_on_one_machine_are_told_apart(tmp_path: Path) -> None:
+    null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
+    for campaign in ("quiet", "loaded"):
+        manifest = Manifest(system="P", tool="perftest", host="desk", session=campaign, campaign=campaign, logs=())
+        for name, log in (("udp", NATIVE.read_text()), ("null", null)):
+            add_run(tmp_path, f"{campaign}/{name}", log, manifest)
+    view = view_of(load([tmp_path]))
+
+    found = cost_of_rig(str(rig_cost(rig_series(view, view.runs.values()), Links("logs"))))
+
+    cost = "Of each round trip, perftest itself takes 40 ns at 64 B, 191 ns at 4 KiB in campaign"
+    assert sorted(found) == [f"{cost} {campaign} (its transport null, 2026-11-28)." for campaign in ("loaded", "quiet")]
+
+
 def test_pages_of_results_state_the_cost_of_perftest(tmp_path: Path) -> None:
     null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
     udp = NATIVE.read_text()

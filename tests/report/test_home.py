@@ -43,6 +43,7 @@ class Measured(msgspec.Struct, frozen=True):
     host: str = "desk"
     campaign: str = "c"
     began: str = "2026-01-01T00:00:00Z"
+    session: str | None = None
     published: bool = False
     marks: tuple[str, ...] = ()
     hosts: tuple[str | None, ...] = (None,)
@@ -90,6 +91,7 @@ class Measured(msgspec.Struct, frozen=True):
             host=self.host,
             campaign=self.campaign,
             start_time=self.began,
+            session=self.session,
             published=self.published,
             labels=json.dumps({"variant": self.variant}) if self.variant else None,
             manifest=json.dumps({"system": TOOL, "logs": [], "commands": commands}),
@@ -672,6 +674,24 @@ def test_name_is_shown_once_if_transport_and_system_have_the_same_name() -> None
     assert with_system("iceoryx", "iceoryx") == "iceoryx"
     assert with_system("LCM", "lcm") == "LCM"
     assert with_system("iceoryx2", "iceoryx") == "iceoryx2, iceoryx"
+
+
+def test_only_measured_transport_is_not_called_the_fastest() -> None:
+    html = shown(Measured("shm").latency(*SIX), Measured("tcp", reach="network").latency(*SLOWER))
+    table = html[html.index("tl-choices") :].partition("</table>")[0]
+    found = words_of(table)
+
+    assert "fastest" not in found
+    assert found.count("the only one measured") == 2
+    assert "median nothing to compare with" in found
+    assert "<strong>shm" not in table
+
+
+def test_cost_of_perftest_below_a_table_is_that_of_the_runs_of_the_table() -> None:
+    of_table = (Measured(name, session="1").latency(*values) for name, values in (("a", SIX), ("b", SLOWER), ("null", [50.0] * 6)))
+    html = shown(*of_table, Measured("null", campaign="other", session="2").latency(*[60.0] * 6))
+
+    assert re.findall(r"perftest itself takes [^(]*", words_of(html)) == ["perftest itself takes 50 ns at 64 B "]
 
 
 def test_runs_in_two_groups_are_shown_as_two_numbers_with_a_note() -> None:

@@ -21,8 +21,10 @@ from tacholog.runs.questions import Question
 from tacholog.schema.metrics import METRICS
 from tacholog.view.factors import Factor, Value
 from tacholog.view.names import BASIS_WORDS
-from tacholog.view.numerals import in_full, quantity, rounded, with_bound
+from tacholog.view.names import words as name_words
+from tacholog.view.numerals import in_full, quantity, rounded, size, with_bound
 from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
+from tacholog.view.results import ResultRow
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
 _MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # for metrics other than latency, the names of these statistics are left out
@@ -38,11 +40,35 @@ _LABEL_ROOM = 0.07  # the smallest distance between two labels, as a share of th
 _SHORT_REASONS = ("not measured", "nothing arrived")
 
 
-class Sentence(NamedTuple):
-    """A sentence of an answer. ``is_sure`` states whether tests prove it; ``None`` means that tests do not apply to it."""
+class Number(NamedTuple):
+    """A number of a sentence: its words, and the result that it is."""
 
     text: str
-    is_sure: bool | None = None
+    result: ResultRow
+
+
+class Sentence:
+    """A sentence of an answer, as texts and numbers.
+
+    ``is_sure`` states whether tests prove it; ``None`` means that tests do not apply to it, or that they prove only a part of the cases.
+    """
+
+    def __init__(self, *parts: str | Number, is_sure: bool | None = None) -> None:
+        self.parts, self.is_sure = parts, is_sure
+
+    @property
+    def text(self) -> str:
+        """The sentence without links."""
+        return "".join(part if isinstance(part, str) else part.text for part in self.parts)
+
+    def html(self, links: Links) -> Html:
+        """Return the sentence with each number linked to its log line."""
+        return join(part if isinstance(part, str) else linked(part.text, line_of(part.result, links)) for part in self.parts)
+
+
+def line_of(result: ResultRow, links: Links | None) -> str | None:
+    """Return the address of the log line of a number; ``None`` if there is none."""
+    return links.to_line(result) if links and number_anchor(result) else None
 
 
 def metric_words(metric: str, statistic: str) -> str:
@@ -71,8 +97,20 @@ def sentences(answer: Answer) -> list[Sentence]:
 
 def _scope(answer: Answer) -> Iterator[Sentence]:
     values = [choice.field.words(choice.value) for choice in answer.choices if choice.value is not None]
+    if len(answer.cells) == 1:
+        values = [*dict.fromkeys([*values, *_way_of_measuring(answer)])]
     if values:
         yield Sentence(f"This is about {_listed(values)} only.")
+
+
+def _way_of_measuring(answer: Answer) -> Iterator[str]:
+    """Yield what the only number of an answer is, because nothing else on the page of the question states it."""
+    (cell,) = answer.cells.values()
+    result, named = cell.median, {answer.subject.name, *(field.name for field in answer.by)}
+    fields = {"basis": result.conditions.basis, "payload_bytes": result.payload_bytes, "transport": result.conditions.transport}
+    for name, value in (*fields.items(), ("release", result.run.release)):
+        if name not in named and value is not None:
+            yield size(float(str(value))) if name == "payload_bytes" else name_words(name, value)
 
 
 def _ranking(answer: Answer) -> list[Sentence]:
@@ -91,7 +129,10 @@ def _ranking(answer: Answer) -> list[Sentence]:
     if not wins:
         bounds = " The logs print bounds, and a bound is no measured value." if any(cell.is_bound for cell in answer.cells.values()) else ""
         return [Sentence(f"No two values of {answer.subject.title} were measured in the same case, so nothing is ranked.{bounds}")]
-    return [Sentence(_winners(answer, wins)), *_by_how_much(answer, wins), _how_sure(answer, wins), *_warning_about_order(answer)]
+    shown = {(test.panel, test.point): test.first for test in answer.tests if test.is_shown}
+    words = _winners(answer, wins) if len(shown) in (0, len(wins)) else _shown_winners(answer, shown, len(wins))
+    first = _sentence(words, answer) if shown else f"In these runs, {words}"
+    return [Sentence(first), *_by_how_much(answer, shown or wins), _how_sure(answer, wins), *_warning_about_order(answer)]
 
 
 def _warning_about_order(answer: Answer) -> Iterator[Sentence]:
@@ -119,7 +160,7 @@ def _winners(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value])
     best = f"the {'lowest' if answer.lower_is_better else 'highest'} {metric_words(answer.metric, answer.statistic)}"
     counts = Counter(wins.values())
     if len(counts) == 1:
-        return _sentence(f"{answer.subject.named(next(iter(counts)))} has {best}{_everywhere(answer, len(wins))}.", answer)
+        return f"{answer.subject.named(next(iter(counts)))} has {best}{_everywhere(answer, len(wins))}."
     stretches = _stretches(answer, wins)
     if stretches is not None:
         return f"{_joined_stretches(stretches, best)}."
@@ -128,12 +169,23 @@ def _winners(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value])
     parts = [f"{answer.subject.named(subject)} in {count}" for subject, count in clear.most_common()]
     total = sum(len(answer.ranked(*case)) >= _SEVERAL for case in _cases(answer))
     alike = f"; in {total - clear.total()} the best two are at most 5\N{NO-BREAK SPACE}% apart" if total > clear.total() else ""
-    return f"Of {total} cases, {best} is that of {_listed(parts)}{alike}."
+    return f"of {total} cases, {best} is that of {_listed(parts)}{alike}."
+
+
+def _shown_winners(answer: Answer, shown: dict[tuple[tuple[Value, ...], Value], Value], total: int) -> str:
+    """Return the best subjects of the cases in which a test shows the best one. Nothing is claimed of the other cases."""
+    best = f"the {'lowest' if answer.lower_is_better else 'highest'} {metric_words(answer.metric, answer.statistic)}"
+    if stretches := _stretches(answer, shown):
+        return f"{_joined_stretches(stretches, best)}."
+    counts = Counter(shown.values()).most_common()
+    of_each = [f"that of {answer.subject.named(subject)}{f' in {count}' if len(counts) > 1 else ''}" for subject, count in counts]
+    return f"tests show {best} in {len(shown)} of {total} cases: {_listed(of_each)}."
 
 
 def _sentence(text: str, answer: Answer) -> str:
     """Begin the sentence with a capital letter, unless its first word is a name from the data, such as ``cilium``."""
-    return f"{text[:1].upper()}{text[1:]}" if text.startswith(f"{answer.subject.title} ") else text
+    is_name = text.startswith(tuple(f"{answer.subject.short(value)} " for value in answer.subject.values))
+    return text if is_name else f"{text[:1].upper()}{text[1:]}"
 
 
 def _everywhere(answer: Answer, cases: int) -> str:
@@ -145,23 +197,25 @@ def _everywhere(answer: Answer, cases: int) -> str:
 
 
 def _stretches(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[tuple[str, str]] | None:
-    """Return ranges of the axis with the best subject of each; ``None`` if panels have different best subjects, or if there are many ranges."""
+    """Return ranges of the axis with the best subject of each; ``None`` if panels have different best subjects, or if there are many ranges.
+
+    A point is left out unless ``wins`` has all its cases.
+    """
     if answer.over is None:
         return None
-    by_point: list[tuple[Value, Value]] = []
+    by_point: list[tuple[Value, tuple[Value, ...]]] = []
     for point in answer.points:
-        best = {subject for (_, at_point), subject in wins.items() if at_point == point}
+        cases = [(panel, point) for panel in answer.panels if len(answer.ranked(panel, point)) >= _SEVERAL]
+        best = {wins[case] for case in cases if case in wins}
         if len(best) > 1:
             return None
-        if best:
-            by_point.append((point, best.pop()))
-    stretches = [(subject, [point for point, _ in run]) for subject, run in groupby(by_point, key=lambda pair: pair[1])]
-    if len(stretches) > 3:  # noqa: PLR2004 - more are no sentence
+        if cases:
+            by_point.append((point, tuple(best) if all(case in wins for case in cases) else ()))
+    stretches = [(best, [point for point, _ in run]) for best, run in groupby(by_point, key=lambda pair: pair[1]) if best]
+    if not stretches or len(stretches) > 3:  # noqa: PLR2004 - more are no sentence
         return None
-    last = len(stretches) - 1
-    return [
-        (_stretch(answer.over, points, is_last=number == last), answer.subject.named(subject)) for number, (subject, points) in enumerate(stretches)
-    ]
+    last = by_point[-1][0]
+    return [(_stretch(answer.over, points, is_last=points[-1] == last), answer.subject.named(best[0])) for best, points in stretches]
 
 
 def _stretch(axis: Factor, points: Sequence[Value], *, is_last: bool) -> str:
@@ -174,29 +228,31 @@ def _stretch(axis: Factor, points: Sequence[Value], *, is_last: bool) -> str:
 
 def _joined_stretches(stretches: Sequence[tuple[str, str]], best: str) -> str:
     (where, subject), *others = stretches
-    first = f"{where[:1].upper()}{where[1:]}, {subject} has {best}"
-    return "; ".join([first, *(f"{stretch}, {name} has it" for stretch, name in others)])
+    return "; ".join([f"{where}, {subject} has {best}", *(f"{stretch}, {name} has it" for stretch, name in others)])
 
 
 def _by_how_much(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> Iterator[Sentence]:
-    """Yield a sentence that compares the two best subjects.
+    """Yield a sentence that compares the two best subjects: at the last point of the first panel that has one of these cases."""
+    for case in ((panel, point) for panel in answer.panels for point in reversed(answer.points) if (panel, point) in wins):
+        ranked = answer.ranked(*case)[:2]
+        first, second = (answer.cells[Case(case[0], subject, case[1])] for subject in ranked)
+        where = _listed([*([answer.over.words(case[1])] if answer.over else []), *_panel_words(answer, case[0])])
+        low, high = sorted((first.value, second.value))
+        ratio = high / low if low > 0 else math.inf
+        factor = f" ({rounded(ratio)} times)" if _CLOSE <= ratio < math.inf else ""
+        winner = f" of {answer.subject.named(ranked[0])}" if len({*wins.values()}) > 1 else ""
+        yield Sentence(
+            f"With {where}, it is " if where else "It is ",
+            _number(first, answer.unit),
+            f"{winner} against ",
+            _number(second, answer.unit),
+            f" of {answer.subject.named(ranked[1])}{factor}.",
+        )
+        return
 
-    The numbers are from the first panel in which a point has at least two subjects, at the last such point.
-    """
-    for panel in answer.panels:
-        for point in reversed(answer.points):
-            ranked = answer.ranked(panel, point)
-            if len(ranked) >= _SEVERAL:
-                first, second = (answer.cells[Case(panel, subject, point)].value for subject in ranked[:2])
-                where = _listed([*([answer.over.words(point)] if answer.over else []), *_panel_words(answer, panel)])
-                ratio = max(first, second) / min(first, second) if min(first, second) > 0 else math.inf
-                factor = f" ({rounded(ratio)} times)" if _CLOSE <= ratio < math.inf else ""
-                winner = f" of {answer.subject.named(ranked[0])}" if len({*wins.values()}) > 1 else ""
-                numbers = (
-                    f"{quantity(first, answer.unit)}{winner} against {quantity(second, answer.unit)} of {answer.subject.named(ranked[1])}{factor}"
-                )
-                yield Sentence(f"With {where}, it is {numbers}." if where else f"It is {numbers}.")
-                return
+
+def _number(cell: AnswerCell, unit: str) -> Number:
+    return Number(_median_words(cell, unit), cell.median)
 
 
 def _how_sure(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> Sentence:
@@ -214,8 +270,8 @@ def _how_sure(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]
         return Sentence(f"{words} by tests ({each}; the risk that any of this is chance is at most 5 %).", is_sure=True)
     if not sure:
         return Sentence(f"No test shows it: the runs of the best and of the next overlap ({each}).", is_sure=False)
-    risk = "the risk that any of this is chance is at most 5 %"
-    return Sentence(f"Tests show {sure} of these {total} ({each}; {risk}); the others may be chance.", is_sure=True)
+    others = "the other case" if total - sure == 1 else f"the other {total - sure} cases"
+    return Sentence(f"The risk that any of this is chance is at most 5 % ({each}). In {others}, no test shows which is best.")
 
 
 def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
@@ -225,7 +281,7 @@ def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
         where = f" ({_listed(_panel_words(answer, panel))})" if answer.by else ""
         name = f"The {metric_words(answer.metric, answer.statistic)} of {answer.subject.named(subject)}{where}"
         if answer.over is None or len(cells) < _SEVERAL:
-            yield Sentence(f"{name} is {_median_words(cells[0][1], answer.unit)}.")
+            yield Sentence(f"{name} is ", _number(cells[0][1], answer.unit), ".")
             yield _of_runs(cells[0][1], answer.unit)
             continue
         (first, low), (last, high) = cells[0], cells[-1]
@@ -237,8 +293,8 @@ def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
             change = (
                 f" The largest step is from {answer.over.short(start)} to {answer.over.short(end)}: {times} {'as much' if ratio > 1 else 'less'}."
             )
-        ends = f"{_median_words(low, answer.unit)} at {answer.over.words(first)}, and {_median_words(high, answer.unit)} at {answer.over.words(last)}"
-        yield Sentence(f"{name} is {ends}.{change}")
+        ends = (_number(low, answer.unit), f" at {answer.over.words(first)}, and ", _number(high, answer.unit), f" at {answer.over.words(last)}")
+        yield Sentence(f"{name} is ", *ends, f".{change}")
 
 
 def _of_runs(cell: AnswerCell, unit: str) -> Sentence:
@@ -353,7 +409,7 @@ def _table_cell(answer: Answer, case: Case, links: Links | None) -> TableCell:
     if cell is None:
         reason = next((missing.reason for missing in answer.missing if missing.case == case), "not measured")
         return empty(reason if reason in _SHORT_REASONS else "no result", title=reason)
-    link = links.to_line(cell.median) if links and number_anchor(cell.median) else None
+    link = line_of(cell.median, links)
     return TableCell(
         _linked_groups(cell, answer.unit, links if link else None) if cell.groups else _median_words(cell, answer.unit),
         exact(cell.value),

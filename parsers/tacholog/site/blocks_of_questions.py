@@ -24,6 +24,7 @@ from tacholog.site.blocks import code, rig_cost_of
 from tacholog.site.page import Page
 from tacholog.site.questions import AskedQuestion
 from tacholog.slugs import slug
+from tacholog.view.history import diff_documents
 from tacholog.view.names import load_words
 from tacholog.visible import drawn
 
@@ -43,14 +44,14 @@ def answer_rig_cost(page: Page, asked: AskedQuestion) -> Html:
     return rig_cost_of(page, [result.run for cell in asked.answer.cells.values() for result in cell.results])
 
 
-def answer_words(_page: Page, asked: AskedQuestion) -> Html:
+def answer_words(page: Page, asked: AskedQuestion) -> Html:
     """Return the answer in words, and how certain it is."""
-    return tag("div", *map(_sentence, sentences(asked.answer)), class_="tl-answer-lead")
+    return tag("div", *(_sentence(page, sentence) for sentence in sentences(asked.answer)), class_="tl-answer-lead")
 
 
-def _sentence(sentence: Sentence) -> Html:
+def _sentence(page: Page, sentence: Sentence) -> Html:
     certainty = {True: "tl-sure", False: "tl-unsure", None: ""}[sentence.is_sure]
-    return tag("p", sentence.text, class_=f"tl-answer {certainty}".strip())
+    return tag("p", sentence.html(page.links), class_=f"tl-answer {certainty}".strip())
 
 
 def answer_figures(page: Page, asked: AskedQuestion, *, first: bool = False) -> Html:
@@ -70,6 +71,25 @@ def answer_numbers(page: Page, asked: AskedQuestion) -> Html:
 def answer_tests(_page: Page, asked: AskedQuestion) -> Html:
     """Return the significance tests of the answer; nothing if there are too few runs for any test."""
     return scroller(tests_table(asked.answer)) if asked.answer.tests else NOTHING
+
+
+def answer_diffs(page: Page, asked: AskedQuestion) -> Html:
+    """Return sentences on why comparisons of the tested releases may have other results, with links to them; nothing if there are none."""
+    answer = asked.answer
+    if answer.subject.name != "release":
+        return NOTHING
+    tested = [{test.first, test.second} for test in answer.tests]
+    systems = {result.run.system for cell in answer.cells.values() for result in cell.results}
+    links = [
+        tag("a", f"{old} \u2192 {new}", href=f"doc:{document}")
+        for (system, old, new), document in diff_documents(page.data.view.runs.values()).items()
+        if system in systems and {old, new} in tested and document in page.documents
+    ]
+    words = (
+        ". It uses pairs of runs and a threshold, and adjusts p-values for all its rows. The test of this page does not, because a question may have "
+        "any subject. So one of them may show what the other does not."
+    )
+    return tag("p", "See also the comparison ", join(links, ", "), words, class_="tl-note") if links else NOTHING
 
 
 def answer_notes(_page: Page, asked: AskedQuestion) -> Html:
@@ -108,12 +128,12 @@ def question_as_toml(_page: Page, asked: AskedQuestion) -> Html:
 
 
 def question_as_command(_page: Page, asked: AskedQuestion) -> Html:
-    """Return the command that answers the question for a folder of runs."""
+    """Return the command that answers the question. RUNS stands for the folder of the runs, because sites do not state their folders."""
     question = asked.answer.question
     options = ["--subject", question.subject, *(["--over", question.over] if question.over else [])]
     options += [word for field in question.by for word in ("--by", field)]
     options += [word for name, value in question.where.items() for word in ("--where", f"{name}={value}")]
-    return code(drawn(shlex.join(["tacholog", "table", "runs", *options, "--metric", question.metric])), "none")
+    return code(drawn(shlex.join(["tacholog", "table", "RUNS", *options, "--metric", question.metric])), "none")
 
 
 def _quoted(text: str) -> str:

@@ -91,6 +91,7 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "answer_figures": blocks_of_questions.answer_figures,
     "answer_numbers": blocks_of_questions.answer_numbers,
     "answer_tests": blocks_of_questions.answer_tests,
+    "answer_diffs": blocks_of_questions.answer_diffs,
     "answer_notes": blocks_of_questions.answer_notes,
     "answer_link": blocks_of_questions.answer_link,
     "question_as_toml": blocks_of_questions.question_as_toml,

@@ -241,7 +241,8 @@ def loss_words(comparison: Comparison) -> str:
         # shares alone would then show the opposite, so the medians are stated too.
         is_less = worst.old is not None and worst.new is not None and worst.new.most < worst.old.most
         medians = f"{share(worst.new, median=True)} in the median run, was {share(worst.old, median=True)}; " if is_less else ""
-        parts[0] += f" ({medians}{most})"
+        which = row_name(worst.key).partition(", ")[2] if len(unproven) > 1 else ""  # both shares are those of this row
+        parts[0] += f" ({f'{which}: ' if which else ''}{medians}{most})"
     others = total - len(unproven)
     too = f"; in {others} more, which do not compare, messages were lost too" if others else ""
     return f"{', '.join(parts)}; the runs do not prove it{too}"
@@ -305,15 +306,17 @@ def short_conclusion(comparison: Comparison) -> str:
     counts, total = comparison.counts, len(comparison.rows)
     if not has_tests(counts) or comparison.warns("same_runs"):
         return conclusion(comparison, with_reasons=False)
-    numbers = [(counts["better"], "better"), (counts["worse"], "worse"), (counts["no_change"], MEANINGS["no_change"].words)]
-    numbers.append((_count_apart(counts), MEANINGS["not_comparable"].words))
-    numbers.insert(3, (total - sum(count for count, _ in numbers), "unproven"))
+    numbers = [(counts[verdict], MEANINGS[verdict].words) for verdict in ("better", "worse", *DIFFERS, "no_change", "differs_not")]
+    apart = (_count_apart(counts), MEANINGS["not_comparable"].words)
+    numbers += [(total - apart[0] - sum(count for count, _ in numbers), "unproven"), apart]
     parts = ", ".join(f"{count or 'none'} {word}" for count, word in numbers if count or word in ("better", "worse"))
-    unproven = [row for row in comparison.rows if row.verdict in (*UNTESTED[:1], *DIFFERS) and toward(row)]
+    unproven = [row for row in comparison.rows if row.verdict == UNTESTED[0] and toward(row)]
     on_two_machines = [row for row in unproven if any(difference.field == "host" for difference in row.differences)]
     apparent = [f"{count} {word}" for word in ("better", "worse") if (count := sum(toward(row) == f"toward {word}" for row in on_two_machines))]
     machine = f"{' and '.join(apparent)} only appear so: they were measured on another machine" if on_two_machines else ""
-    sentences = [f"of {total} results: {parts}", machine, loss_words(comparison) if comparison.losses else ""]
+    measured = sum(counts[verdict] for verdict in DIFFERS)
+    cause = f"the release may not be the cause of the {measured} measured difference{'s' if measured > 1 else ''}" if measured else ""
+    sentences = [f"of {total} results: {parts}", cause, machine, loss_words(comparison) if comparison.losses else ""]
     return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence)
 
 

@@ -27,6 +27,8 @@ _CRITERIA: dict[Criterion | None, tuple[str, str]] = {
     "cheapest": ("cheapest", "least CPU per message, at full rate"),
     None: ("without a library", "lowest median"),
 }
+# What a row shows if none of its cells compares anything.
+_UNCOMPARED: dict[Criterion, str] = {"fastest": "median", "steadiest": "99th percentile", "cheapest": "CPU per message, at full rate"}
 _ONLY: dict[Criterion, str] = {
     "fastest": "the only one measured in all runs",
     "steadiest": "the only one with this percentile in all runs",
@@ -108,9 +110,12 @@ class _Writer:
     def rows(self, payload: int, use: str) -> Iterator[TableRow]:
         yield TableRow([TableCell(use, scope="rowgroup", span=len(self._choices.columns) + 1, class_="tl-use stat-size")])
         measured = {criterion for _, of_size, criterion in self._chosen if of_size == payload}
+        compared = {criterion for (_, of_size, criterion), choice in self._chosen.items() if of_size == payload and choice.candidates > 1}
         for criterion in (*CRITERIA, None):
             if criterion in measured:
-                name, more = _CRITERIA[criterion]
+                name, more = (
+                    _CRITERIA[criterion] if criterion is None or criterion in compared else (_UNCOMPARED[criterion], "nothing to compare with")
+                )
                 cells = [self._cell(index, payload, criterion) for index in range(len(self._choices.columns))]
                 yield TableRow([head(join([name, tag("span", more, class_="tl-how")])), *cells])
 
@@ -124,7 +129,7 @@ class _Writer:
         add_marks(self._used_marks, choice.cell)
         marks = [mark_link(mark, self._anchor) for mark in in_order(choice.cell.marks) if mark not in self._usual_marks and mark not in _DOUBTS]
         number = linked_number(choice.cell, METRICS[choice.cell.result.metric].unit, self._links, brief=True)
-        is_leading = criterion and not choice.doubts and choice.is_firm
+        is_leading = criterion and choice.candidates > 1 and not choice.doubts and choice.is_firm
         name = tag("strong" if is_leading else "span", member.transport, class_=None if member.document else "stat-label")
         linked = tag("a", name, href=f"doc:{member.document}") if member.document else name
         manner = how(member, self._labels if criterion else (), _waiting_words(column))

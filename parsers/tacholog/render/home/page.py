@@ -63,9 +63,11 @@ def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, do
 
 
 def _section(view: View, machine: HomeMachine, links: Links, anchor: str, marks: tuple[UsedMarks, str]) -> Html:
-    table = NOTHING if machine.published else _table(view, machine.host, choices(machine), links, marks)
+    chosen = None if machine.published else choices(machine)
+    table = _table(view, machine.host, chosen, links, marks)
     headings = [tag("h3", words, id=f"{anchor}-{name}") for words, name in ((_WHICH, "which"), (_ALL, "panels"))] if table else [NOTHING, NOTHING]
-    own_cost = NOTHING if machine.published else rig_cost(rig_series(view, [run for run in view.runs.values() if run.host == machine.host]), links)
+    measured = [run for column in chosen.columns for member in column.members for run in member.series.runs] if chosen else _runs(machine)
+    own_cost = NOTHING if machine.published else rig_cost(rig_series(view, measured), links)
     parts = [_common_remarks(_runs(machine)), headings[0], table, own_cost, headings[1], panels(machine, anchor)]
     return tag("section", *parts, class_="tl-at-home", id=anchor)
 

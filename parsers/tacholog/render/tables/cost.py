@@ -100,20 +100,22 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
 def rig_cost(rig: Sequence[Series], links: Links) -> Html:
     """Return, for each series of perftest's transport ``null``, a sentence on how much of a round trip perftest itself takes.
 
-    The sentence names the machine if there are several series.
+    If there are several series, the sentence names the machine, or what else distinguishes the series.
     """
-    sentences = [_rig_words(member, links, len(rig)) for member in rig]
+    hosts = [dict(member.key)["host"] for member in rig]
+    are_machines = len({*hosts}) == len(hosts)
+    names = ["" if len(rig) == 1 else f" on {host}" if are_machines else f" in {member.label}" for member, host in zip(rig, hosts, strict=True)]
+    sentences = [_rig_words(member, links, name) for member, name in zip(rig, names, strict=True)]
     return join([tag("p", "Of each round trip, perftest itself takes ", *words, class_="tl-note") for words in sentences if words])
 
 
-def _rig_words(member: Series, links: Links, count: int) -> list[Html | str]:
+def _rig_words(member: Series, links: Links, name: str) -> list[Html | str]:
     cells = [(payload, cell) for payload, cell in member.cells("latency", "p50").items() if payload is not None]
     if not cells:
         return []
-    host = dict(member.key)["host"] if count > 1 else None
     numbers = [join([linked_number(cell, "ns", links), " at ", tag("span", size(payload), class_="stat-size")]) for payload, cell in cells]
     day = last_day(run.start_time for run in member.runs)
-    return [join(numbers, ", "), f" on {host}" if host else "", f" (its transport null{f', {day}' if day else ''})."]
+    return [join(numbers, ", "), name, f" (its transport null{f', {day}' if day else ''})."]
 
 
 def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
