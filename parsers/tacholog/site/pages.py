@@ -18,7 +18,7 @@ from tacholog.render.tables.cost import has_cost
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.runs.labels import label_fields, labels_of
 from tacholog.runs.manifest import Source
-from tacholog.runs.problems import ALTERED
+from tacholog.runs.problems import ALTERED, CONTRADICTED
 from tacholog.schema.metrics import METRICS
 from tacholog.site.data import DOCUMENT as REQUIREMENTS
 from tacholog.site.questions import DOCUMENT as QUESTIONS
@@ -360,6 +360,7 @@ def _hosts_page(view: View) -> SitePage:
         "described": bool(used & view.hosts.keys()),
         "undescribed": sorted(used - view.hosts.keys()),
         "unstated": sum(run.host is None for run in view.runs.values()),
+        "contradicted": [problem.reason for problem in view.problems if problem.kind == CONTRADICTED and not problem.run],
     }
     names = {name: host_anchor(host) for host in sorted(used & view.hosts.keys()) for name in (view.hosts[host].name, host) if name}
     return SitePage("hosts", "hosts.html.jinja", "Machines", context, entries=tuple(names.items()))
