@@ -27,12 +27,12 @@ from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import formats, name_without_unit
 from tacholog.formats.source import open_log_in
 from tacholog.runs.conditions import contradictions, stated_conditions
-from tacholog.runs.disturbance import exceeded
+from tacholog.runs.disturbance import exceeded, is_busy
 from tacholog.runs.host import ROOT, siblings_of
 from tacholog.runs.machines import contradictory_properties
 from tacholog.runs.manifest import FLOOR, HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_host, read_manifest, write
 from tacholog.runs.questions import QUESTIONS_FILE, QuestionFile
-from tacholog.schema.records import Record
+from tacholog.schema.records import Record, number_in
 
 
 def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | None = None, *, shares_release: bool = False) -> tuple[Path, Plan]:
@@ -187,6 +187,17 @@ def disturbed_runs(folder: Path, plan: Plan) -> dict[str, list[str]]:
     done = {run.folder: folder / run.folder / RUN_FILE for run in plan.runs}
     reasons_of = {name: [*exceeded(read_manifest(file).environment, plan.limits)] for name, file in done.items() if file.is_file()}
     return {name: reasons for name, reasons in reasons_of.items() if reasons}
+
+
+def busy_runs(folder: Path, plan: Plan) -> int:
+    """Return how many runs get the mark *The machine was busy*, because other programs used the machine when the run began."""
+    manifests = [read_manifest(file) for run in plan.runs if (file := folder / run.folder / RUN_FILE).is_file()]
+    processors = {file.stem: number_in(read_host(file).cpu, "threads") for file in (folder / HOSTS_FOLDER).glob("*.toml")}
+    return sum(
+        is_busy(number_in(facts, "other_load_before"), number_in(facts, "load1_before"), processors.get(manifest.host or ""))
+        for manifest in manifests
+        for facts in [manifest.environment]
+    )
 
 
 def failure_reason(folder: Path, run: PlannedRun) -> str | None:
