@@ -12,13 +12,14 @@ import sys
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.command import CLOCK_FILE, run_tacholog_text
 from tests.waiting import LIMIT_S, gone, until
 
 from tacholog.campaign.pairs import pairs_folder
 from tacholog.errors import UnreadableInput
-from tacholog.runs.manifest import Manifest, read_host, read_manifest
+from tacholog.runs.manifest import Manifest, read_host, read_manifest, write
 
 HEAD = 'system = "coreutils"\ntool = "seq"\nversion_command = ["seq", "--version"]\nlog = "seq.log"\nrepetitions = 2\n'
 GOOD = '[[runs]]\nname = "to-{last}"\ncommand = ["seq", "{last}"]\nvary.last = [3, 5]\nconditions.transport = "pipe"\n'
@@ -237,6 +238,21 @@ def test_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
 
     assert done.returncode == 2
     assert "is not the build that this campaign was started with" in done.stderr
+
+
+def test_last_lines_say_how_many_runs_began_on_a_busy_machine(tmp_path: Path) -> None:
+    bench(campaign(tmp_path, GOOD), cwd=tmp_path)
+    folder = only_folder(tmp_path / "build/runs")
+    for load, run in zip(("15.10", "19.33", "0.1", "0.1"), sorted(folder.rglob("run.toml")), strict=True):
+        manifest = read_manifest(run)
+        facts = {name: text for name, text in manifest.environment.items() if name != "other_load_before"}
+        write(run, msgspec.structs.replace(manifest, environment={**facts, "load1_before": load}))
+    [host] = (folder / "hosts").iterdir()
+    write(host, msgspec.structs.replace(read_host(host), cpu={"threads": "2"}))
+
+    done = bench(folder, "--resume", cwd=tmp_path)
+
+    assert "The machine was busy when 2 of 4 runs began: their numbers measure other programs too." in done.stdout
 
 
 def test_release_is_copied_for_publication_with_the_description_of_its_host(tmp_path: Path) -> None:

@@ -62,11 +62,12 @@ def test_another_machine_with_the_same_stated_hardware_starts_a_new_line_with_a_
 
     assert [points for points, _ in said(found)] == [[0, 1], [2, 3]]
     reason = said(found)[1][1]
-    assert reason.startswith("another machine with the same stated hardware: ")
+    assert reason.startswith("another machine with the same processor model, cores and memory: ")
     assert FIRST in reason
     assert SECOND in reason
     assert page.count('class="trend"') == 2
-    assert page.index("Another machine with the same stated hardware") < page.index('class="trend"') < page.index("Rows without an earlier line")
+    noted = page.index("Another machine with the same processor model, cores and memory")
+    assert noted < page.index('class="trend"') < page.index("Rows without an earlier line")
 
 
 def test_each_machine_of_a_release_has_a_line(data: Path, checkout: Path) -> None:

@@ -456,10 +456,10 @@ def test_home_page_states_once_that_two_runs_are_too_few_to_name_a_winner() -> N
 @pytest.mark.parametrize(
     ("modes", "expected"),
     [
-        (["closed"], "one message at a time: the system was not loaded. Under load it was not measured."),
+        (["closed"], "one message at a time. Under load it was not measured."),
         (["open"], "measured under load"),
-        (["closed", "open"], "Some latencies are those of one message at a time (not loaded), others"),
-        (["closed", None], "was not loaded. Under load it was not measured. Some sources do not state the load."),
+        (["closed", "open"], "Some latencies are those of one message at a time, others"),
+        (["closed", None], "one message at a time. Under load it was not measured. Some sources do not state the load."),
         ([None], "does not state whether the system was loaded"),
     ],
 )
@@ -479,8 +479,8 @@ def test_home_page_states_that_latencies_are_without_load_and_links_to_latencies
         for name in "abc"
     ]
 
-    assert "the system was not loaded. Under load it was not measured." in words_of(shown(*unloaded))
-    assert "the system was not loaded. Latencies under load are on the page \u201cSide by side\u201d." in words_of(shown(*unloaded, *loaded))
+    assert "one message at a time. Under load it was not measured." in words_of(shown(*unloaded))
+    assert "one message at a time. Latencies under load are on the page \u201cSide by side\u201d." in words_of(shown(*unloaded, *loaded))
 
 
 def test_network_between_two_processes_of_one_machine_is_called_loopback() -> None:

@@ -350,6 +350,15 @@ def test_sentence_about_a_size_counts_only_the_runs_that_measured_this_size(runs
     assert words in html if words else "median" not in html.replace("Median", "")
 
 
+def test_sentence_about_two_runs_that_differ_shows_both_numbers() -> None:
+    series = [one("udp", *values).series for values in ((5220.0, 143e3), (700.0, 700.0))]
+
+    differing, alike = (re.sub("<[^>]*>", "", str(latency_summary([member], Links()))) for member in series)
+
+    assert "143\u00a0µs (the other run: 5.22\u00a0µs) at 64\u00a0B (median of 2 runs)" in differing
+    assert "the other run" not in alike
+
+
 def test_two_builds_of_one_release_are_not_ranked_together() -> None:
     old = [campaign("quick", name, 500.0, build="0ld") for name in ("shm", "tcp")]
     new = [campaign("quick", name, 700.0, build="768d353abc-dirty", began="2026-02-01") for name in ("shm", "tcp", "udp")]

@@ -17,9 +17,10 @@ import pandas as pd
 import pytest
 from sphinx.builders.html._assets import _file_checksum_inner
 from tests.command import run_tacholog_text
-from tests.report.conftest import FIRST, add_run, rti
+from tests.report.conftest import FIRST, NATIVE, add_run, rti
 
 from tacholog.errors import UnreadableInput
+from tacholog.runs.manifest import Command, Manifest
 from tacholog.site.build import build_site
 from tacholog.site.pages import plan
 from tacholog.site.settings import SiteSettings
@@ -528,10 +529,12 @@ def test_folder_of_logs_without_manifests_gives_one_line_of_advice_and_no_partia
 
 def test_home_page_explains_how_to_run_perftest_only_if_the_site_has_results_of_perftest(site: Path, tmp_path: Path) -> None:
     add_run(tmp_path, "rti/own", FIRST, rti("UDPv4", published=False))
+    perftest = Command(role="both", argv=("perftest", "--transport", "udp"))
+    add_run(tmp_path, "loopback", NATIVE.read_text(), Manifest(system="Own loopback", tool="perftest", commands=(perftest,), logs=()))
 
     others = plan(view_of(load([tmp_path])), SiteSettings())[0].context
 
-    assert (others["bench_measures"], others["scripts_are_there"]) == ([], True)
+    assert (others["has_perftest"], others["scripts_are_there"]) == (False, True)
     home = (site / "index.html").read_text()
     assert "To measure Tacholog perftest on your machine" in home
 

@@ -27,11 +27,12 @@ from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import formats, name_without_unit
 from tacholog.formats.source import open_log_in
 from tacholog.runs.conditions import contradictions, stated_conditions
-from tacholog.runs.disturbance import exceeded
+from tacholog.runs.disturbance import exceeded, is_busy
 from tacholog.runs.host import ROOT, siblings_of
-from tacholog.runs.manifest import FLOOR, HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
+from tacholog.runs.machines import contradictory_properties
+from tacholog.runs.manifest import FLOOR, HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_host, read_manifest, write
 from tacholog.runs.questions import QUESTIONS_FILE, QuestionFile
-from tacholog.schema.records import Record
+from tacholog.schema.records import Record, number_in
 
 
 def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | None = None, *, shares_release: bool = False) -> tuple[Path, Plan]:
@@ -188,6 +189,17 @@ def disturbed_runs(folder: Path, plan: Plan) -> dict[str, list[str]]:
     return {name: reasons for name, reasons in reasons_of.items() if reasons}
 
 
+def busy_runs(folder: Path, plan: Plan) -> int:
+    """Return how many runs get the mark *The machine was busy*, because other programs used the machine when the run began."""
+    manifests = [read_manifest(file) for run in plan.runs if (file := folder / run.folder / RUN_FILE).is_file()]
+    processors = {file.stem: number_in(read_host(file).cpu, "threads") for file in (folder / HOSTS_FOLDER).glob("*.toml")}
+    return sum(
+        is_busy(number_in(facts, "other_load_before"), number_in(facts, "load1_before"), processors.get(manifest.host or ""))
+        for manifest in manifests
+        for facts in [manifest.environment]
+    )
+
+
 def failure_reason(folder: Path, run: PlannedRun) -> str | None:
     """Return why a run has no usable results: for example, it failed, or no format reads its log. Return ``None`` if the run has results."""
     manifest = read_manifest(folder / run.folder / RUN_FILE)
@@ -249,16 +261,22 @@ def copy_to_data(folder: Path, plan: Plan, data: Path, target: Path | None = Non
         if (folder / run.folder / RUN_FILE).is_file():
             # Links are copied as links, because their targets are not part of the run.
             shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)
-    copy_hosts_to_data(folder, data)
+    copy_hosts_to_data(folder, data, target)
     return target
 
 
-def copy_hosts_to_data(folder: Path, data: Path) -> None:
-    """Copy the host files of a campaign to ``data/hosts/``. An existing file is kept, because a user may have extended it."""
-    (data / HOSTS_FOLDER).mkdir(parents=True, exist_ok=True)
+def copy_hosts_to_data(folder: Path, data: Path, target: Path) -> None:
+    """Copy the host files of a campaign to ``data/hosts/``. An existing file is kept, because a user may have extended it.
+
+    If the existing file describes another machine, the file of the campaign is copied to ``target``, the folder of its runs.
+    """
     for file in sorted((folder / HOSTS_FOLDER).glob("*.toml")):
-        if not (data / HOSTS_FOLDER / file.name).exists():
-            shutil.copy2(file, data / HOSTS_FOLDER)
+        existing = data / HOSTS_FOLDER / file.name
+        if existing.exists() and not contradictory_properties(read_host(existing), read_host(file)):
+            continue
+        hosts = (target if existing.exists() else data) / HOSTS_FOLDER
+        hosts.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, hosts)
 
 
 def release_folder(data: Path, tool: str, release: str, campaign: str | None = None) -> Path:

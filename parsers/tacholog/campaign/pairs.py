@@ -366,7 +366,7 @@ def copy_pairs_to_data(done: Pairs, data: Path) -> Path:
     target = pairs_folder(data, done.plans[0].tool, (str(done.plans[0].release), str(done.plans[1].release)))
     for side, folder, plan in zip(SIDES, done.sides, done.plans, strict=True):
         copy_to_data(folder, plan, data, target / side)
-    copy_hosts_to_data(done.folder, data)
+    copy_hosts_to_data(done.folder, data, target)
     shutil.copy2(done.folder / RECORD_FILE, target)
     return target
 

@@ -38,6 +38,7 @@ from tacholog.commands.shared.campaigns import gap_words, left_out_words, limits
 from tacholog.errors import TachologError
 from tacholog.installation import checkout
 from tacholog.runs.manifest import PLAN_FILE
+from tacholog.schema.marks import MARKS
 
 SOME_FAILED = 1
 DATA = Path("data")
@@ -108,6 +109,8 @@ def bench(
         bad = sum(campaign_folder.failure_reason(folder, run) is not None for run in plan.runs)
         failures += bad
         click.echo(f"{len(plan.runs) - bad} of {len(plan.runs)} runs are good: {folder}")
+        if busy := campaign_folder.busy_runs(folder, plan):
+            click.echo(f"{MARKS['busy_machine'].title} when {busy} of {len(plan.runs)} runs began: their numbers measure other programs too.")
         failures += len(too_disturbed := campaign_folder.disturbed_runs(folder, plan))
         for line in limits_held(plan.limits, len(plan.runs), too_disturbed, resume_command):
             click.echo(line)

@@ -25,7 +25,9 @@ from tacholog.compare.result import Comparison, ComparisonRow, RowKey
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
 from tacholog.runs.labels import is_label
-from tacholog.runs.manifest import SAME_BUILD_FOLDER
+from tacholog.runs.machines import Machines, contradictory_properties
+from tacholog.runs.manifest import HOSTS_FOLDER, SAME_BUILD_FOLDER, read_host
+from tacholog.store.load import with_own_machines
 
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
@@ -173,7 +175,8 @@ def find_same_build(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked:
         roots: folders to search, after the folders that contain the runs.
         asked: a file that the user names.
     """
-    runs = [side.runs for side in sides]
+    machines = Machines()
+    runs = [with_own_machines(side, machines).runs for side in sides]
     hosts = {str(host) for frame in runs for host in frame["host"].dropna()}
     if len(hosts) != 1 and asked is None:
         return None
@@ -186,7 +189,16 @@ def find_same_build(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked:
     if asked:
         return same_build(asked, named_by_user=True)
     folder_with_file = next((folder for folder in (*folders, *roots) if "/" not in host and is_there(folder, name)), None)
-    return None if folder_with_file is None else same_build(folder_with_file / name)
+    if folder_with_file is None or _is_of_another_machine(folder_with_file, host, machines):
+        return None
+    return same_build(folder_with_file / name)
+
+
+def _is_of_another_machine(folder: Path, host: str, machines: Machines) -> bool:
+    """Whether the host file next to the bands of a machine contradicts the description of this machine."""
+    file = f"{HOSTS_FOLDER}/{host}.toml"
+    described = machines.hosts.get(host)
+    return described is not None and is_there(folder, file) and bool(contradictory_properties(described, read_host(folder / file)))
 
 
 def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:

@@ -20,7 +20,8 @@ from tacholog.runs.conditions import Contradiction, contradictions, first_contra
 from tacholog.runs.disturbance import exceeded
 from tacholog.runs.listing import RunFolder, check_name, list_runs
 from tacholog.runs.logs import LogHead, lost_head, read_log, run_ending
-from tacholog.runs.manifest import RUN_FILE, Host, LogFile, Manifest, read_manifest
+from tacholog.runs.machines import Machines
+from tacholog.runs.manifest import RUN_FILE, LogFile, Manifest, read_manifest
 from tacholog.runs.problems import (
     CLOCKS,
     COINCIDENCE,
@@ -68,11 +69,11 @@ def check_runs(
         tell_done: called with the number of runs that were read so far, and the number of all runs.
         tell_text: called with the path of a log and the number of bytes of its text that are read next.
     """
-    hosts: dict[str, Host] = {}
+    machines = Machines()
     rows: list[Row] = []
-    folders = list_runs([root], hosts, rows)
+    folders = list_runs([root], machines, rows)
     # A host file that cannot be read is already listed, with the reason.
-    described = hosts.keys() | {Path(row["log"]).stem for row in rows if row["kind"] == UNREADABLE and not row["run"]}
+    described = machines.hosts.keys() | {Path(row["log"]).stem for row in rows if row["kind"] == UNREADABLE and not row["run"]}
     result = CheckedFolder(folders, [complaint(row) for row in rows if row["kind"] != FORGOTTEN], {"run": 0, "line": 0, "number": 0})
     identities: list[LogIdentity] = []
     missing: set[str] = set()

@@ -22,6 +22,7 @@ import msgspec
 TICKS_PER_S = 100  # USER_HZ is 100 on all known machines
 MOMENTS = ("before", "during", "after")
 STEAL, OTHERS = "steal_percent", "other_load"
+_OWN_LOAD = 2  # The load average may still include the publisher and the subscriber of the previous run, which may both have used a whole CPU.
 _ALL = re.compile(r"^cpu +(\d+(?: \d+){7,})$", re.MULTILINE)
 _EACH = re.compile(r"^cpu\d+ ", re.MULTILINE)
 Share = Annotated[float, msgspec.Meta(ge=0)]
@@ -97,6 +98,21 @@ def as_environment(disturbed: Disturbance | None, moment: str) -> dict[str, str]
         return {}
     texts = {STEAL: f"{disturbed.steal_percent:.2f}", OTHERS: None if disturbed.other_load is None else f"{disturbed.other_load:.2f}"}
     return {f"{name}_{moment}": text for name, text in texts.items() if text is not None}
+
+
+def is_busy(other_load: float | None, load: float | None, processors: float | None) -> bool:
+    """Whether other programs used more than a quarter of the processors of the machine before a run.
+
+    Args:
+        other_load: the number of processors that other programs kept busy; ``None`` if it was not measured.
+        load: the load average, which is used if ``other_load`` is ``None``.
+        processors: the number of processors of the machine.
+    """
+    if processors is None:
+        return False
+    if other_load is not None:
+        return other_load > processors / 4
+    return load is not None and load > _OWN_LOAD + processors / 4
 
 
 def exceeded(environment: Mapping[str, str], limits: Limits | None) -> Iterator[str]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacholog.errors import UnreadableInput
-from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, folders_below, listed_below, read_host
-from tacholog.runs.problems import UNREADABLE, Row, add_unlisted_folder, folder_without_manifest, problem, special_files, utf8
+from tacholog.runs.machines import Conflict, HostFile, Machines
+from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, folders_below, listed_below, read_host
+from tacholog.runs.problems import CONTRADICTED, UNREADABLE, Row, add_unlisted_folder, folder_without_manifest, problem, special_files, utf8
 
 
 class RunFolder(NamedTuple):
@@ -20,13 +21,13 @@ class RunFolder(NamedTuple):
     names: tuple[str, ...]
 
 
-def list_runs(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]) -> dict[str, RunFolder]:
+def list_runs(roots: Sequence[Path], machines: Machines, problems: list[Row]) -> dict[str, RunFolder]:
     """Return the folder of each run. Hosts are read before any run, because the marks of a run depend on its host.
 
     Args:
         roots: the folders; runs are searched for in all folders below them. The id of a run is the path of its folder relative to its root.
-        hosts: the hosts that are read are added here.
-        problems: a row is added for each folder and each file that cannot be used.
+        machines: the machines that the host files describe are added here.
+        problems: a row is added for each folder and each file that cannot be used, and for host files that contradict each other.
 
     Raises:
         UnreadableInput: a root is no folder, or is named twice.
@@ -40,10 +41,11 @@ def list_runs(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]
         if root.resolve() in resolved_roots:
             raise UnreadableInput(f"{root}: this folder was given twice")
         resolved_roots.add(root.resolve())
+        host_files: list[HostFile] = []
         for listed in listed_below(root, partial(add_unlisted_folder, root, problems)):
             folder, files = Path(listed.folder), listed.files
             if folder.name == HOSTS_FOLDER:
-                _load_hosts(folder, files, hosts, problems)
+                host_files += _host_files(root, folder, files, problems)
             if RUN_FILE not in files:
                 problems.extend((*special_files(folder), *folder_without_manifest(root, folder, files)))
                 continue
@@ -54,6 +56,8 @@ def list_runs(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]
                 continue
             names = tuple(listed.names() if listed.others else files)
             folders_of_runs[run] = RunFolder(folder, shared.setdefault(names, names))
+        host_files.sort(key=lambda file: len(file.folder.parts))  # stable: a folder of runs that is added later does not change the ids of others
+        problems.extend(map(_conflict, machines.add_files(host_files)))
     return folders_of_runs
 
 
@@ -68,12 +72,20 @@ def check_name(name: str) -> None:
         raise UnreadableInput(f"{utf8(name)}: the name is not valid UTF-8, so it cannot name a page; rename it")
 
 
-def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], problems: list[Row]) -> None:
+def _host_files(root: Path, folder: Path, files: Sequence[str], problems: list[Row]) -> Iterator[HostFile]:
     for file in files:
         if not file.endswith(".toml"):
             continue
         try:
             check_name(file)
-            hosts[file.removesuffix(".toml")] = read_host(folder / file)
+            # Public pages hide absolute paths, so the name of the file begins with the name of the root.
+            path = Path(root.name) / folder.relative_to(root) / file
+            yield HostFile(folder.parent, file.removesuffix(".toml"), path.as_posix(), read_host(folder / file))
         except UnreadableInput as error:
             problems.append(problem("", file, 0, UNREADABLE, "", str(error)))
+
+
+def _conflict(conflict: Conflict) -> Row:
+    first, second = conflict.first, conflict.second
+    reason = f"{second.path} contradicts {first} ({'; '.join(conflict.differing)}); here it describes another machine, {conflict.id}"
+    return problem("", f"{second.id}.toml", 0, CONTRADICTED, "", reason)

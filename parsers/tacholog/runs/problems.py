@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read.
 ALTERED = "altered"  # The SHA-256 of a log is not the SHA-256 in its manifest: the log was cut or changed.
-CONTRADICTED = "contradicted"  # A condition that the manifest and the log state differently.
+CONTRADICTED = "contradicted"  # A condition that the manifest and the log state differently, or a property that two host files state differently.
 CLOCKS = "clocks"  # One-way latencies between machines without reports on their clocks.
 COPIED = "copied"  # A log of an own run that is also in another run: one measurement would be counted twice.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.

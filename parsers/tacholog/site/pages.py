@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
+from tacholog.formats.native import SYSTEM as PERFTEST
 from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.run_curves import interval_figures
 from tacholog.render.portion import DRAWN, MOST_SENTENCES, TEST_TITLES
@@ -18,13 +19,12 @@ from tacholog.render.tables.cost import has_cost
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.runs.labels import label_fields, labels_of
 from tacholog.runs.manifest import Source
-from tacholog.runs.problems import ALTERED
+from tacholog.runs.problems import ALTERED, CONTRADICTED
 from tacholog.schema.metrics import METRICS
 from tacholog.site.data import DOCUMENT as REQUIREMENTS
 from tacholog.site.questions import DOCUMENT as QUESTIONS
 from tacholog.site.questions import AskedQuestion, questions_of
 from tacholog.site.result_pages import UNNAMED, PageGroup, ResultPage, groups_title, page_groups
-from tacholog.site.script import is_perftest
 from tacholog.site.settings import SiteSettings
 from tacholog.store.export import number_id
 from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, newest_by_name, news, since
@@ -54,7 +54,6 @@ MENU = (
     *(QUESTIONS, "systems", SIDE_BY_SIDE, "compare", "releases", "hosts", "quality"),
     *("methodology", "fairness", "definitions", "downloads", "about"),
 )
-_OWN_FORMAT = "native"
 _COMPARED_WORDS = "vs, versus"
 _SHARED_MEMORY = re.compile(r"shm|iceoryx|aeron-ipc", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -329,17 +328,11 @@ def _other_pages(group: PageGroup) -> list[dict[str, str]]:
 
 
 def _context_for_repeating(view: View) -> dict[str, Any]:
-    native = {log.run for log in view.logs if log.format == _OWN_FORMAT}
-    manifests = _short_manifests(view)
-    # `tacholog bench` can repeat the runs of these systems.
-    ours = {
-        manifest.system
-        for name, manifest in manifests.items()
-        if not manifest.published and (name in native or any(is_perftest(each.argv) for each in manifest.commands))
-    }
+    manifests = _short_manifests(view).values()
     return {
-        "scripts_are_there": any(manifest.commands for manifest in manifests.values()),
-        "bench_measures": sorted(system for system in ours if system),
+        "scripts_are_there": any(manifest.commands for manifest in manifests),
+        # `nox -s bench` measures only this system; a campaign that measures another system by perftest is not in the checkout.
+        "has_perftest": any(manifest.system == PERFTEST and not manifest.published for manifest in manifests),
     }
 
 
@@ -360,6 +353,7 @@ def _hosts_page(view: View) -> SitePage:
         "described": bool(used & view.hosts.keys()),
         "undescribed": sorted(used - view.hosts.keys()),
         "unstated": sum(run.host is None for run in view.runs.values()),
+        "contradicted": [problem.reason for problem in view.problems if problem.kind == CONTRADICTED and not problem.run],
     }
     names = {name: host_anchor(host) for host in sorted(used & view.hosts.keys()) for name in (view.hosts[host].name, host) if name}
     return SitePage("hosts", "hosts.html.jinja", "Machines", context, entries=tuple(names.items()))

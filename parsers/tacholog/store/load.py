@@ -20,7 +20,8 @@ from tacholog.formats.source import not_a_file, open_log
 from tacholog.runs.labels import NOT_STATED
 from tacholog.runs.listing import RunFolder, check_name, list_runs, run_folders
 from tacholog.runs.logs import ReadingLimits
-from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, evidence_bytes, folders_below, manifest_of, read_host
+from tacholog.runs.machines import Machines
+from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, LogFile, Manifest, evidence_bytes, folders_below, manifest_of, read_host
 from tacholog.runs.problems import UNREADABLE, problem, special_files, unlisted_files
 from tacholog.schema.records import number_in
 from tacholog.schema.tables import TABLES
@@ -59,7 +60,8 @@ def open_runs(
 ) -> Store:
     """Read every run below the given folders.
 
-    The id of a run is the path of its folder relative to its root. Hosts are read from ``hosts/`` in a root and in any folder above a run.
+    The id of a run is the path of its folder relative to its root. Hosts are read from ``hosts/`` in any folder below a root. If two files describe
+    one host differently, each run has the properties that the nearest file states (`tacholog.runs.machines.Machines`).
 
     Args:
         roots: the folders; runs are searched for in all folders below them.
@@ -70,17 +72,16 @@ def open_runs(
     Raises:
         UnreadableInput: a root is not a folder, or is named twice.
     """
-    hosts: dict[str, Host] = {}
-    problems: list[Row] = []
+    machines, problems = Machines(), list[Row]()
     work = work or Work()
-    folders = list_runs(roots, hosts, problems)
+    folders = list_runs(roots, machines, problems)
     listed = [
-        run._replace(processors=number_in(host.cpu, "threads") if (host := hosts.get(run.manifest.host or "")) else None)
-        for run in _readable_runs(folders, work.cache, problems, wanted)
+        run._replace(processors=number_in(host.cpu, "threads") if (host := machines.hosts.get(run.manifest.host or "")) else None)
+        for run in _readable_runs(folders, machines, work.cache, problems, wanted)
     ]
     with fetching(work, limits) as fetch:
         runs = fetch.runs(listed, lambda done: work.tell(done, len(folders)))
-        store = Store(fetch, runs, hosts)
+        store = Store(fetch, runs, machines.hosts)
     store.problems += problems
     for run in runs:
         name, folder, manifest = run.listed.run, run.listed.folder, run.listed.manifest
@@ -90,7 +91,7 @@ def open_runs(
 
 
 def _readable_runs(
-    folders: Mapping[str, RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None
+    folders: Mapping[str, RunFolder], machines: Machines, cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None
 ) -> Iterator[ListedRun]:
     remaining, digests = list(folders.items()), digests_in(cache)
     for start in range(0, len(remaining), _MANIFESTS_AT_ONCE):
@@ -117,6 +118,9 @@ def _readable_runs(
                     continue
                 manifest_json = msgspec.json.encode(manifest)
                 fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = manifest_json  # The file may have changed after its stamp was taken.
+            with_machines = machines.in_folder(folder_path, manifest)
+            if with_machines is not manifest:
+                manifest, manifest_json = with_machines, msgspec.json.encode(with_machines)
             if wanted is None or wanted(manifest):
                 yield ListedRun(run, folder_path, manifest, manifest_json)
         cache.put(Kind.MANIFEST, fresh)
@@ -284,12 +288,24 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
 
     if len(parts) == 1:
         return parts[0]
+    machines = Machines()
+    parts = [with_own_machines(part, machines) for part in parts]
     tables = {name: pd.concat([getattr(part, name) for part in parts], ignore_index=True) for name in TABLES if name != "results"}
     tables["results"] = _joined_results([part.results for part in parts])
     runs = tables["runs"]["run"]
     if runs.duplicated().any():
         raise UnreadableInput(f"the run {runs[runs.duplicated()].iloc[0]} was given twice; its numbers would count twice")
-    return Dataset(**tables, hosts={name: host for part in parts for name, host in part.hosts.items()})
+    return Dataset(**tables, hosts=machines.hosts)
+
+
+def with_own_machines(dataset: Dataset, machines: Machines) -> Dataset:
+    """Add the machines of a dataset to ``machines``, and return the dataset with the ids that these have there."""
+    ids = {name: machines.add(name, host) for name, host in dataset.hosts.items()}
+    changed = {name: added for name, added in ids.items() if name != added}
+    if not changed:
+        return dataset
+    hosts = dataset.hosts | {added: dataset.hosts[name] for name, added in changed.items()}
+    return msgspec.structs.replace(dataset, runs=dataset.runs.assign(host=dataset.runs["host"].replace(changed)), hosts=hosts)
 
 
 def _joined_results(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tacholog.runs.disturbance import is_busy
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.marks import MARK_BITS, SAMPLES_BEYOND
 from tacholog.schema.records import BOUNDS
@@ -27,7 +28,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 LOSS_LIMIT = 0.01
 TIMEOUT_NS = (99.9e6, 100.2e6)  # The tool waits at most 200 ms for an answer, then prints half of this time as a latency: 100 ms plus a small delay.
-OWN_LOAD = 2  # The load average may still include the publisher and the subscriber of the previous run, which may both have used a whole CPU.
 DELIVERY_MARGIN = 1.05  # Rounding changes the figures by at most 2 %, so a difference of 5 % has another cause.
 NO_MEMORY_BIT_PER_S = 1e12  # above this goodput, no bytes were moved: even one core reads memory at less than half of this rate
 STEPS_OF_CLOCK = 10  # A latency of fewer steps of the clock is not exact: one step is more than 10 % of it.
@@ -68,11 +68,7 @@ class RunContext(msgspec.Struct, frozen=True):
     @property
     def is_busy(self) -> bool:
         """Whether other programs used more than a quarter of the processors of the machine."""
-        if self.processors is None:
-            return False
-        if self.other_load is not None:
-            return self.other_load > self.processors / 4
-        return self.load is not None and self.load > OWN_LOAD + self.processors / 4
+        return is_busy(self.other_load, self.load, self.processors)
 
 
 def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:

@@ -322,12 +322,12 @@ def load_words(modes: Iterable[object], *, has_latency: bool = True, loaded: str
         return "These are rates: the system was loaded."
     is_loaded, is_unloaded = bool(all_modes - {None, "closed"}), "closed" in all_modes
     if is_loaded and is_unloaded:
-        return "Some latencies are those of one message at a time (not loaded), others those of a loaded system: each series states its load."
+        return "Some latencies are those of one message at a time, others those of a loaded system: each series states its load."
     if is_loaded:
         return "Latency was measured under load: the next message did not wait for an answer."
     if is_unloaded:
         unknown = " Some sources do not state the load." if None in all_modes else ""
-        return f"Latency is that of one message at a time: the system was not loaded. {loaded}{unknown}"
+        return f"Latency is that of one message at a time. {loaded}{unknown}"
     return "The source does not state whether the system was loaded."
 
 

@@ -267,7 +267,7 @@ def _load_words(groups: Iterable[Group]) -> str:
 
 def _loaded(load: str) -> str:
     words = {
-        "closed": "one message at a time (the system is not loaded)",
+        "closed": "one message at a time",
         "open": "messages on a fixed schedule, measured from the scheduled time (the system is loaded)",
     }
     return {**words, NOT_STATED: "load not stated"}.get(load, f"load {load}")

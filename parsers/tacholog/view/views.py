@@ -13,6 +13,7 @@ import msgspec
 from tacholog.compare.sizes import SizeRange, size_ranges
 from tacholog.runs.labels import has_labels, label_fields, label_name, labels_of
 from tacholog.runs.manifest import Host, Manifest
+from tacholog.runs.problems import CONTRADICTED
 from tacholog.slugs import path_slug
 from tacholog.view import results as rows
 from tacholog.view.numerals import NOT_STATED
@@ -195,7 +196,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
     @property
     def unread(self) -> list[ProblemRow]:
         """The problems of runs, hosts, files and folders that could not be read at all."""
-        return [problem for problem in self.problems if problem.run not in self.runs]
+        return [problem for problem in self.problems if problem.run not in self.runs and problem.kind != CONTRADICTED]
 
     @property
     def results(self) -> list[ResultRow]:

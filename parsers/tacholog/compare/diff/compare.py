@@ -60,8 +60,10 @@ from tacholog.compare.result import (
 from tacholog.compare.sides import control_runs, stated_of
 from tacholog.errors import TachologError
 from tacholog.runs.labels import is_label, label_fields, label_name, labels_of, labels_text
+from tacholog.runs.machines import Machines
 from tacholog.runs.moments import instant
 from tacholog.schema.metrics import METRICS
+from tacholog.store.load import with_own_machines
 
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
@@ -118,6 +120,8 @@ def compare(
         band_roots: folders with the bands of other machines. If nothing is known about this machine, a warning states the drift on other machines.
     """
     policy = _across_libraries(policy, old, new)
+    described = Machines()
+    old, new = (with_own_machines(side, described) for side in (old, new))
     machines = machine_names(old, new)
     profiles = [_without_machine(profile, policy) for side in (old, new) for profile in profiles_of(side, machines)]
     number_of: dict[Profile, int] = {}

@@ -23,6 +23,7 @@ _NAMED = 5
 # If one of the following fields differs between the sides, the host may have changed. `_ENVIRONMENT` has the first words of the names of facts.
 # `_OF_EACH_RUN` has the names of properties of hosts.
 _ENVIRONMENT = ("cpu ", "memory ", "system ", "load ", "stolen ", "processor ")
+_OF_HARDWARE = ("cpu ", "memory ")
 _OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "cgroup_cpus")
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
 _CONDITION = {code: name for name, code in CODES.items()}
@@ -153,8 +154,8 @@ def first_look_words(comparison: Comparison) -> list[str]:
 def machine_words(comparison: Comparison) -> list[str]:
     """Return, in words, which rows compare runs of two machines, which machines these are, and whether any of these rows is better or worse.
 
-    Machines count as equal if their hardware is equal, whatever their names are. So a release on one virtual machine can be compared with the next
-    release on another one.
+    Rows are compared if both machines have the same processor model, cores and memory. So a release on one virtual machine can be compared with the
+    next release on another one. The sentence names other properties that differ, such as the size of a cache.
     """
     both = [row for row in comparison.rows or comparison.losses if row.old and row.new and row.verdict != "not_comparable"]
     differences = [(row, difference) for row in both for difference in row.differences if difference.field == "host"]
@@ -168,13 +169,20 @@ def machine_words(comparison: Comparison) -> list[str]:
     verdicts = ""
     if comparison.counts["worse"] or comparison.counts["better"]:
         verdicts = f" {called or 'None'} of the rows that are better or worse {'is' if called == 1 or not called else 'are'} among them."
-    return [f"Not the same machine: {rows} {named}{more}. The stated hardware is the same, but the machine may explain a difference.{verdicts}"]
+    other = "; ".join(map(_difference_words, (each for each in comparison.changed if each.field.startswith(_OF_HARDWARE))))
+    same = "The stated hardware is the same, but the machine may explain"
+    stated = f"Their stated properties differ ({other}), which may explain" if other else same
+    return [f"Not the same machine: {rows} {named}{more}. {stated} a difference.{verdicts}"]
+
+
+def _difference_words(difference: Difference) -> str:
+    return f"{difference.field} {difference.old or NOT_STATED} -> {difference.new or NOT_STATED}"
 
 
 def host_words(comparison: Comparison) -> list[str]:
     """Return sentences on whether the host may have caused the changes: the result of the controls, and the differences of the environments."""
     candidates = [difference for difference in comparison.changed if difference.field.startswith(_ENVIRONMENT) or difference.field in _OF_EACH_RUN]
-    named = "; ".join(f"{difference.field} {difference.old or NOT_STATED} -> {difference.new or NOT_STATED}" for difference in candidates)
+    named = "; ".join(map(_difference_words, candidates))
     controls = comparison.controls
     called = sum(comparison.counts[verdict] for verdict in ("worse", "better", *DIFFERS))
     if controls is None or controls.moved is None or controls.change is None or controls.p is None:

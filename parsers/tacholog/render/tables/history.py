@@ -298,7 +298,7 @@ def why_it_begins(line: HistoryLine) -> str | None:
     machine = other_machine(row)
     if machine is not None and row.old and row.new and row.verdict != "not_comparable":
         both_known = machine.old is not None and machine.new is not None
-        what = "another machine with the same stated hardware" if both_known else "whether it is the same machine is not known"
+        what = "another machine with the same processor model, cores and memory" if both_known else "whether it is the same machine is not known"
         return f"{what}: {machine.old or NOT_STATED} -> {machine.new or NOT_STATED}"
     differing = tuple(difference.field for difference in row.differences if difference.field != "host")
     codes = row.reasons if row.verdict == "not_comparable" else differing

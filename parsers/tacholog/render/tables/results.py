@@ -273,9 +273,9 @@ def _runs_cell(series: Series, payload: int | None) -> TableCell:
 
 
 def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, brief: bool = False) -> Html:
-    """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each.
+    """Return a number for a sentence, linked to its line. Two runs that differ are both named, and two groups of runs too.
 
-    With ``brief``, these two numbers are not explained, because a note on the page already explains them.
+    With ``brief``, the other run is left out, and the numbers of two groups are not explained, because a note on the page already explains them.
     """
     title = words_of(cell, unit, in_full)
 
@@ -284,12 +284,22 @@ def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, 
         return tag("strong", number) if strong else number
 
     if not cell.groups:
-        return in_words(cell.value or 0.0, cell.result)
+        number = in_words(cell.value or 0.0, cell.result)
+        other = None if brief else _other_run(cell, unit)
+        return join([number, " (the other run: ", in_words(other.value or 0.0, other), ")"]) if other else number
     both = join([in_words(group.value, group.result) for group in cell.groups], " or ")
     if brief:
         return both
     counted = tag("span", " and ".join(str(group.runs) for group in cell.groups), class_="tl-of-groups stat-count")
     return join([both, " (two groups of runs: ", counted, ")"])
+
+
+def _other_run(cell: Cell, unit: str) -> ResultRow | None:
+    """Return the result of the other one of two runs; ``None`` if there are not two runs, or if both are the same in words."""
+    others = [result for result in cell.results if result is not cell.result]
+    if len(others) != 1 or cell.value is None or others[0].value is None:
+        return None
+    return others[0] if quantity(others[0].value, unit) != quantity(cell.value, unit) else None
 
 
 def _in_words(value: float, result: ResultRow, unit: str, links: Links, title: str) -> Html:
