@@ -233,7 +233,9 @@ def test_code_on_the_page_about_notebooks_can_be_run(tmp_path: Path, monkeypatch
     answered = capsys.readouterr().out
     exec(compile(others, "docs/notebook.md", "exec"), names)  # noqa: S102
 
-    assert answered.startswith("Of 7 cases, the lowest median latency is that of shm-zero-copy in 1; in 6 the best two are at most 5\xa0% apart.")
+    assert answered.startswith(
+        "In these runs, of 7 cases, the lowest median latency is that of shm-zero-copy in 1; in 6 the best two are at most 5\xa0% apart."
+    )
     lines = {trace.name: dict(zip(trace.x, trace.y, strict=True)) for trace in names["plot"].data}
     assert len(plot.splitlines()) <= 10
     assert set(lines) == {"inter-thread", "shm", "shm-zero-copy", "tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "uds"}

@@ -40,7 +40,7 @@ _LABEL_ROOM = 0.07  # the smallest distance between two labels, as a share of th
 _SHORT_REASONS = ("not measured", "nothing arrived")
 
 
-class Number(NamedTuple):
+class LinkedNumber(NamedTuple):
     """A number of a sentence: its words, and the result that it is."""
 
     text: str
@@ -53,7 +53,7 @@ class Sentence:
     ``is_sure`` states whether tests prove it; ``None`` means that tests do not apply to it, or that they prove only a part of the cases.
     """
 
-    def __init__(self, *parts: str | Number, is_sure: bool | None = None) -> None:
+    def __init__(self, *parts: str | LinkedNumber, is_sure: bool | None = None) -> None:
         self.parts, self.is_sure = parts, is_sure
 
     @property
@@ -129,10 +129,10 @@ def _ranking(answer: Answer) -> list[Sentence]:
     if not wins:
         bounds = " The logs print bounds, and a bound is no measured value." if any(cell.is_bound for cell in answer.cells.values()) else ""
         return [Sentence(f"No two values of {answer.subject.title} were measured in the same case, so nothing is ranked.{bounds}")]
-    shown = {(test.panel, test.point): test.first for test in answer.tests if test.is_shown}
-    words = _winners(answer, wins) if len(shown) in (0, len(wins)) else _shown_winners(answer, shown, len(wins))
-    first = _sentence(words, answer) if shown else f"In these runs, {words}"
-    return [Sentence(first), *_by_how_much(answer, shown or wins), _how_sure(answer, wins), *_warning_about_order(answer)]
+    proven = {(test.panel, test.point): test.first for test in answer.tests if test.is_shown}
+    words = _winners(answer, wins) if len(proven) in (0, len(wins)) else _shown_winners(answer, proven, len(wins))
+    first = _sentence(words, answer) if proven else f"In these runs, {words}"
+    return [Sentence(first), *_by_how_much(answer, proven or wins), _how_sure(answer, wins), *_warning_about_order(answer)]
 
 
 def _warning_about_order(answer: Answer) -> Iterator[Sentence]:
@@ -172,14 +172,14 @@ def _winners(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value])
     return f"of {total} cases, {best} is that of {_listed(parts)}{alike}."
 
 
-def _shown_winners(answer: Answer, shown: dict[tuple[tuple[Value, ...], Value], Value], total: int) -> str:
+def _shown_winners(answer: Answer, proven: dict[tuple[tuple[Value, ...], Value], Value], total: int) -> str:
     """Return the best subjects of the cases in which a test shows the best one. Nothing is claimed of the other cases."""
     best = f"the {'lowest' if answer.lower_is_better else 'highest'} {metric_words(answer.metric, answer.statistic)}"
-    if stretches := _stretches(answer, shown):
+    if stretches := _stretches(answer, proven):
         return f"{_joined_stretches(stretches, best)}."
-    counts = Counter(shown.values()).most_common()
+    counts = Counter(proven.values()).most_common()
     of_each = [f"that of {answer.subject.named(subject)}{f' in {count}' if len(counts) > 1 else ''}" for subject, count in counts]
-    return f"tests show {best} in {len(shown)} of {total} cases: {_listed(of_each)}."
+    return f"tests show {best} in {len(proven)} of {total} cases: {_listed(of_each)}."
 
 
 def _sentence(text: str, answer: Answer) -> str:
@@ -251,8 +251,8 @@ def _by_how_much(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Val
         return
 
 
-def _number(cell: AnswerCell, unit: str) -> Number:
-    return Number(_median_words(cell, unit), cell.median)
+def _number(cell: AnswerCell, unit: str) -> LinkedNumber:
+    return LinkedNumber(_median_words(cell, unit), cell.median)
 
 
 def _how_sure(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> Sentence:

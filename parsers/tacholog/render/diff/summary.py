@@ -307,8 +307,9 @@ def short_conclusion(comparison: Comparison) -> str:
     if not has_tests(counts) or comparison.warns("same_runs"):
         return conclusion(comparison, with_reasons=False)
     numbers = [(counts[verdict], MEANINGS[verdict].words) for verdict in ("better", "worse", *DIFFERS, "no_change", "differs_not")]
-    apart = (_count_apart(counts), MEANINGS["not_comparable"].words)
-    numbers += [(total - apart[0] - sum(count for count, _ in numbers), "unproven"), apart]
+    not_comparable = _count_apart(counts)
+    unproven_count = total - not_comparable - sum(count for count, _ in numbers)
+    numbers += [(unproven_count, "unproven"), (not_comparable, MEANINGS["not_comparable"].words)]
     parts = ", ".join(f"{count or 'none'} {word}" for count, word in numbers if count or word in ("better", "worse"))
     unproven = [row for row in comparison.rows if row.verdict == UNTESTED[0] and toward(row)]
     on_two_machines = [row for row in unproven if any(difference.field == "host" for difference in row.differences)]
