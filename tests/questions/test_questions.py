@@ -189,7 +189,7 @@ def test_cell_of_an_answer_has_both_groups_of_runs_and_counts_as_the_worse_one_a
 
     assert [(group.value, group.runs) for group in cell.groups] == [(10200.0, 4), (30100.0, 2)]
     assert (cell.value, cell.median.run.run) == (30100.0, "a3")
-    assert "10.2 µs in 4 and 30.1 µs in 2 runs (10 µs–30.1 µs)" in "".join(terminal(answer_table(found, ranges_in_text=True)))
+    assert "10.2 µs in 4 and 30.1 µs in 2 runs (10 µs\u201330.1 µs)" in "".join(terminal(answer_table(found, ranges_in_text=True)))
 
 
 def test_answer_states_why_a_number_is_missing(tmp_path: Path) -> None:
