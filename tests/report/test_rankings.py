@@ -329,7 +329,7 @@ def test_unranked_results_are_listed_with_a_reason() -> None:
 
     assert "X (udp): not stated: machine." in html
     assert "X 1 (uds): no other transport was measured on the same machine, in the same way and in the same campaign. " in html
-    assert "Not measured in the same way as X, shm: campaign: not stated -&gt; pairs." in html
+    assert "Not measured in the same way as X (shm) (there -&gt; here): campaign: not stated -&gt; pairs." in html
     assert "tcp" not in html[html.index("Not ranked") :]
 
 

@@ -40,6 +40,7 @@ from tacholog.formats.kit import (
 _STREAM = re.compile(r"intervals/\[\]/streams/\[\]|end/streams/\[\]/(?:sender|receiver|udp)")
 _SUM = re.compile(r"intervals/\[\]/sum(?:_bidir_reverse)?|end/sum(?:_sent|_received)?(?:_bidir_reverse)?")
 _RECEIVER = "end/streams/[]/receiver"
+_OF_BOTH = ("end/sum", "end/sum_bidir_reverse")
 _IS_SENT = {"end/sum_sent": True, "end/sum_received": False}
 _PROCESSORS = "end/cpu_utilization_percent"
 _ROLES = {"start/connecting_to": True, "start/accepted_connection": False}
@@ -98,6 +99,14 @@ class TestResults:
         """Whether this result is about received data, and the result about the sent data has not been read yet."""
         return "received" in path and path.replace("received", "sent") not in self._paths
 
+    def may_repeat(self, path: str) -> bool:
+        """Whether this is the result of both sides of a UDP test, and the result about the received data has not been read yet.
+
+        Newer versions print both: the result of both sides then only repeats the bytes that were sent and the losses of the receiver.
+        """
+        can_repeat = self.test.transport == "UDP" and path in _OF_BOTH and not self._is_before(_SAYS_SENDER)
+        return can_repeat and _of_receiver(path) not in self._paths
+
     def shows_no_datagrams(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
         """Whether a client's summary states that no sent datagram arrived. The summary also states this if the test failed before its end."""
         is_summary = path.startswith("end/") and members.get("packets") == 0 and members.get("lost_packets") == 0 and "lost_percent" in members
@@ -108,16 +117,17 @@ class TestResults:
     def record(
         self, path: str, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell] = _NO_PLACES, *, ended_well: bool = False
     ) -> Record | Broken | None:
-        """Return the record of a result; ``None`` for the warm-up, and for the only stream of a test.
+        """Return the record of a result; ``None`` for the warm-up, and for results that repeat figures.
 
-        The only stream is left out because the sum has the same figures. ``printed`` has the positions of the result's members. ``ended_well`` is
+        These are the only stream of a test, and the UDP result of both sides if each side has a result too. ``printed`` has the positions of the result's members. ``ended_well`` is
         true if the test is known to have ended without an error.
         """
         if path == _PROCESSORS:
             return self._processors(members, printed)
         is_interval = path.startswith("intervals/")
         self._paths |= {"retransmits"} & members.keys()
-        if members.get("omitted") is True or (_STREAM.fullmatch(path) and (self.test.streams or 1) == 1):
+        repeats = self.test.transport == "UDP" and path in _OF_BOTH and _of_receiver(path) in self._paths
+        if repeats or members.get("omitted") is True or (_STREAM.fullmatch(path) and (self.test.streams or 1) == 1):
             return None
         is_paired = not self.waits_for_its_pair(path)
         self._paths.add(path)
@@ -206,6 +216,10 @@ class TestResults:
 
 _HOSTS = {"host": "local", "remote": "remote"}
 _WHICH = {"total": "", "user": "-user", "system": "-system"}
+
+
+def _of_receiver(path: str) -> str:
+    return path.replace("end/sum", "end/sum_received")
 
 
 def _without_side(path: str) -> str:
@@ -458,6 +472,7 @@ class IperfDocument:
         elif (
             self._has_part("start")
             and not self._results.waits_for_its_pair(result.path)
+            and not self._results.may_repeat(result.path)
             and not self._results.shows_no_datagrams(result.path, result.members)
         ):
             yield result.finding(self._results)
@@ -474,7 +489,7 @@ class IperfDocument:
 
     def _end_of_test(self) -> Iterator[Finding]:
         # iperf3 prints the results in this order.
-        waiting = sorted(self._waiting, key=lambda result: (result.path.startswith("end/"), "received" in result.path))
+        waiting = sorted(self._waiting, key=lambda result: (result.path.startswith("end/"), result.path in _OF_BOTH, "received" in result.path))
         for result in waiting:
             yield result.finding(self._results, ended_well=self._has_part("end") and not self._has_failed)
         yield Finding(None, self._ending())
@@ -548,10 +563,11 @@ class EventStream:
     def _records(self, data: _Object, path: str) -> list[Record | Broken]:
         records, later = [], []
         for result_path, members in _objects(data, path):
-            if self._results.waits_for_its_pair(result_path):
+            if self._results.waits_for_its_pair(result_path) or self._results.may_repeat(result_path):
                 later.append((result_path, members))
             else:
                 records.append(self._results.record(result_path, members, ended_well=not self._has_failed))
+        later.sort(key=lambda result: result[0] in _OF_BOTH)
         records += [self._results.record(result_path, members, ended_well=not self._has_failed) for result_path, members in later]
         return [record for record in records if record]
 
