@@ -10,10 +10,10 @@ Text has transfers in units of 1024 and bitrates in units of 1000, both with thr
 marked as omitted, are no results. If an interval row of TCP has neither a role nor retransmissions, it is unknown whether it belongs to the sender or
 the receiver. In old UDP rows and in the ``sum`` of JSON, the bytes are those of the sender, while losses and jitter are those of the receiver. Newer
 JSON also has a result for each side; ``sum`` is then left out. Before 3.7, JSON does not state the side of an interval: it follows from the direction
-of the test. 0 bytes in a summary mean that the other side never reported its bytes. The number of streams in a direction (``publishers``) is the number that the log states. Text that is not verbose does not state
-it, but announces each stream (``[  5] local 127.0.0.1 port 45262 connected to ...``). The announcements are counted if no announcement can be
-missing. If the log begins after the announcements, or a row belongs to a stream without an announcement, the number is unknown. Data from the server
-(``--reverse``, ``--bidir``) has the participant ``server to client``.
+of the test. 0 bytes in a summary mean that the other side never reported its bytes. The number of streams in a direction (``publishers``) is the
+number that the log states. Text that is not verbose does not state it, but announces each stream (``[ 5] local 127.0.0.1 port 45262 connected to
+...``). The announcements are counted if no announcement can be missing. If the log begins after the announcements, or a row belongs to a stream
+without an announcement, the number is unknown. Data from the server (``--reverse``, ``--bidir``) has the participant ``server to client``.
 
 Conditions are the protocol, the size of a block, the number of streams, the planned time, and whether a rate was requested (JSON). The name of the
 system and the time are environment. The manifest must state the options that the tool prints only in JSON's ``test_start`` (omit, tos) or never

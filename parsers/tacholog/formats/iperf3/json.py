@@ -119,8 +119,8 @@ class TestResults:
     ) -> Record | Broken | None:
         """Return the record of a result; ``None`` for the warm-up, and for results that repeat figures.
 
-        These are the only stream of a test, and the UDP result of both sides if each side has a result too. ``printed`` has the positions of the result's members.
-        ``ended_well`` is true if the test is known to have ended without an error.
+        These are the only stream of a test, and the UDP result of both sides if each side has a result too. ``printed`` has the positions of the
+        result's members. ``ended_well`` is true if the test is known to have ended without an error.
         """
         if path == _PROCESSORS:
             return self._processors(members, printed)

@@ -10,7 +10,17 @@ import msgspec
 
 from tacholog.compare.result import Comparison, ComparisonRow, Loss, Verdict
 from tacholog.render.diff.notes import changed_words, machine_words, marked, warnings
-from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, loss_sentence, pairs_words, shown_part, side_words, unstated_words
+from tacholog.render.diff.summary import (
+    across_words,
+    conclusion,
+    curve_words,
+    figures_words,
+    loss_sentence,
+    pairs_words,
+    shown_part,
+    side_words,
+    unstated_words,
+)
 from tacholog.render.diff.words import (
     BETWEEN,
     MEANINGS,

@@ -327,7 +327,8 @@ def _measured_differences(comparison: Comparison, *, with_places: bool) -> Itera
 
 def pairs_words(comparison: Comparison) -> list[str]:
     """Return a sentence with the command that tells a change of the release from one of the day, if runs that did not take turns differ."""
-    differs = any(row.verdict in DIFFERS for row in (*comparison.rows, *comparison.losses))
+    verdicts = {*(row.verdict for row in comparison.rows), *(loss.verdict for loss in comparison.losses)}
+    differs = not verdicts.isdisjoint(DIFFERS)
     return [f"Pairs of runs can tell the release from the day: {ab_command(comparison)}"] if differs else []
 
 
