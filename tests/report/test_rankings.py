@@ -333,6 +333,17 @@ def test_unranked_results_are_listed_with_a_reason() -> None:
     assert "tcp" not in html[html.index("Not ranked") :]
 
 
+def test_sentence_says_that_a_percentile_has_too_few_samples() -> None:
+    (result,) = one("udp", 900.0).series.results
+    marks = ((), ("undersampled",))
+    said = [
+        re.sub("<[^>]*>", "", str(latency_summary(series_of([result, msgspec.structs.replace(result, statistic="p99", marks=mark)]), Links())))
+        for mark in marks
+    ]
+
+    assert ["(too few samples for this percentile)." in sentence for sentence in said] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("runs_of_64", "runs_of_1400", "words"),
     [(3, 3, "(medians of 3 runs)"), (3, 2, "(medians of 3 and 2 runs)"), (1, 3, "(medians of 1 and 3 runs)"), (1, 1, None)],
