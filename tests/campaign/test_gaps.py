@@ -8,10 +8,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.command import run_tacholog_text
 
 from tacholog.campaign.campaign_file import read_campaign
 from tacholog.campaign.preview import preview
+from tacholog.commands.bench import bench as bench_command
 from tacholog.commands.shared.campaigns import Pace, preview_words
 
 LOGS = Path(__file__).parent.parent / "formats"
@@ -64,6 +66,17 @@ def test_plan_names_the_build_command_if_perftest_is_not_built(tmp_path: Path, m
 
     way = "build it with `nox -s core`, or give its path with --perftest or in TACHOLOG_PERFTEST"
     assert f"Program perftest: NOT FOUND on this machine; {way}." in lines
+
+
+@pytest.mark.parametrize("has_perftest", [True, False])
+def test_plan_without_perftest_states_that_controls_would_come_on_top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_perftest: bool) -> None:
+    monkeypatch.setattr("tacholog.commands.bench.find_programs", lambda *_: {"perftest": Path("/bin/cat")} if has_perftest else {})
+    path = campaign(tmp_path, 'load_mode = "max-rate"')
+
+    plans = [CliRunner().invoke(bench_command, ["--plan", str(path), *options]).stdout for options in ([], ["--no-control"])]
+
+    said = "No controls are planned: there is no perftest. With it, they come on top of these runs"
+    assert [said in plan for plan in plans] == [not has_perftest, False]
 
 
 def test_plan_names_an_option_that_no_command_uses(tmp_path: Path) -> None:

@@ -188,3 +188,12 @@ def test_transport_that_only_one_side_has_is_reported_as_missing_on_the_other_si
     poor, rich = side(np.array([[1.0, 1.0]]), transport="TCP", **LOSS), side(np.array([[1.1e6, 1.2e6]]), transport="UDP", **GOODPUT)
 
     assert apart_words(compare(poor, rich, Policy())) == "1 row does not compare: 1 with a transport that only new has"
+
+
+def test_caption_counts_the_rows_with_a_ratio_that_are_not_drawn(compared: Compared, noise: NDArray[np.float64]) -> None:
+    report = compared(noise[0], noise[1])
+    first, *others = report.rows
+    partly = msgspec.structs.replace(report, rows=(msgspec.structs.replace(first, verdict="insufficient", ratio=6.563), *others))
+
+    assert "no sign" not in str(picture(report))
+    assert "1 row with a ratio has no sign" in str(picture(partly))

@@ -82,6 +82,30 @@ def test_sentence_names_the_medians_before_the_high_percentiles(checkout: Path) 
     )
 
 
+def test_page_begins_with_what_is_proven_and_has_the_command_for_pairs_below(checkout: Path) -> None:
+    data = load([checkout / "data"])
+    report = compare(of_release(data, "0.3.0"), of_release(data, "0.4.0"), Policy())
+
+    begin = conclusion(report, with_reasons=False)
+
+    assert re.match(r"7 rows better \([^)]*\), none worse\. 15 of 215 rows differ: 15 measured better\. Whether the release or the day ", begin)
+    page = html(report)
+    assert page.index(begin[:20]) < page.index("Pairs of runs can tell the release from the day: tacholog ab")
+
+
+def test_table_of_transports_has_no_column_without_a_number_and_names_the_column_of_each_count(checkout: Path) -> None:
+    data = load([checkout / "data"])
+    page = html(compare(of_release(data, "0.3.0"), of_release(data, "0.4.0"), Policy()))
+    table = page[page.index('<table class="transports"') :].partition("</table>")[0]
+
+    heads = re.findall(r'<th scope="col" class="([^"]*)"', table)
+
+    assert "n worse" not in heads
+    assert '<td class="n stat-count better" data-head="Better">4 <span class="which">' in table
+    assert '<td class="n stat-count better zero" data-head="Better">0</td>' in table
+    assert 'data-head="Do not compare">56</td>' in table
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -241,10 +265,10 @@ def test_changes_are_stated_separately_for_each_transport(side: Side) -> None:
 
     assert conclusion(report) == "3 rows better (latency over udp: p50 by 20 %; over shm: p99 by 10 %), none worse; no change in 5."
     assert [(line.name, *(cell for cell in line.counts), line.not_comparable) for line in by_transport(report)] == [
-        ("shm", ("worse", 0, ""), ("better", 1, "p99, 32\u00a0B, 10 %"), ("no_change", 3, ""), 0),
-        ("udp", ("worse", 0, ""), ("better", 2, "p50 by 20 %"), ("no_change", 2, ""), 0),
+        ("shm", ("better", 1, "p99, 32\u00a0B, 10 %"), ("no_change", 3, ""), 0),
+        ("udp", ("better", 2, "p50 by 20 %"), ("no_change", 2, ""), 0),
     ]
-    assert '<td class="n stat-count better">1 <span class="which">(p99, 32\u00a0B, 10 %)</span></td>' in html(report)
+    assert '<td class="n stat-count better" data-head="Better">1 <span class="which">(p99, 32\u00a0B, 10 %)</span></td>' in html(report)
     assert "Better in" not in str(brief(report, None))
     assert "Made-up middleware: old \u2192 new" in str(brief(report, None))
 

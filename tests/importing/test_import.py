@@ -243,6 +243,7 @@ def test_values_that_a_field_does_not_accept_are_reported(tree: MakeTree, tmp_pa
         (["--set", "host=a\nb"], "cannot be the name of a file in hosts/"),
         (["--set", "reliability=yes"], "--set: reliability = 'yes' is not one of reliable, best-effort"),
         (["--set", "role=master"], "--set: role = 'master' is not one of publisher, pub, client"),
+        (["--set", "size=64"], "--set: there is no field 'size' (is payload_bytes meant?); for a label of your own, write label.size"),
         (["--set", "batching=0"], "--set: there is no field 'batching'"),
         (["--set", "transport=a", "--set", "conditions.transport=b"], "--set: conditions.transport is stated twice"),
         (["--set", "host=../etc"], "--set: host = '../etc' cannot be the name of a file in hosts/"),

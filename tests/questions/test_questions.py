@@ -264,6 +264,7 @@ def test_runs_of_systems_that_were_not_chosen_are_not_reported_as_missing(tmp_pa
     ("question", "message"),
     [
         (Question(subject="plugn"), "no field 'plugn'"),
+        (Question(subject="nothing"), "no field 'nothing'; these runs state"),
         (Question(subject="plugin"), "no field 'plugin' (is label.plugin meant?)"),
         (
             Question(subject="label.plugin", over="label.security"),

@@ -16,7 +16,7 @@ from tacholog.render.links import Links
 from tacholog.render.tables.cost import cost_table, rig_cost
 from tacholog.render.tables.sizes import sizes_table
 from tacholog.runs.disturbance import Limits
-from tacholog.runs.manifest import Manifest
+from tacholog.runs.manifest import Host, Manifest
 from tacholog.store.load import load
 from tacholog.view.cost import costs, resources_of, spinning
 from tacholog.view.portions import evidence, portions
@@ -81,7 +81,17 @@ def test_line_about_the_evidence_describes_how_the_runs_were_measured(shm: View)
     line = evidence_lines(evidence(shm)[:1], shm)
 
     assert "<strong>Version 0.3.0</strong>, campaign middleware, host-a2b38a (AMD EPYC, 2 threads, container in a virtual machine)" in line
-    assert "2026-11-23, 6 runs of 0.4 s, other load within its limits." in line
+    assert "2026-11-23, 24 runs of 0.4 s, 6 for each number, other load within its limits." in line
+
+
+def test_machine_without_properties_is_named_once(tmp_path: Path) -> None:
+    add_run(tmp_path, "some", FIRST, msgspec.structs.replace(rti("UDPv4", published=False), host="host-1710c9"))
+    view = view_of(load([tmp_path]))
+    hosts = {"host-1710c9": Host(name="host-1710c9", source="made up")}
+
+    line = evidence_lines(evidence(view), View(view.by_run, view.runs, [], [], hosts))
+
+    assert line.count("host-1710c9") == 1
 
 
 def add(root: Path, run: str, release: str, campaign: str, **others: object) -> None:
@@ -120,7 +130,7 @@ def test_line_about_the_evidence_states_a_range_if_the_numbers_of_runs_differ(tm
     view = view_of(load([tmp_path]))
 
     assert {at: cell.run_count for at, cell in view.series()[0].cells("goodput", "mean").items()} == {32: 9, 64: 6, 1024: 6}
-    assert ", 6 to 9 runs." in evidence_lines(evidence(view), view)
+    assert ", 9 runs, 6 to 9 for each number." in evidence_lines(evidence(view), view)
 
 
 def test_failed_run_without_numbers_is_listed_under_its_release(tmp_path: Path) -> None:

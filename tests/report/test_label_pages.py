@@ -91,7 +91,7 @@ def test_label_with_the_value_yes_is_shown_as_its_name_and_a_control_is_called_c
     add(tmp_path / "others", "pinned", pinned="yes", kernel="6.1")
     add(tmp_path / "others", "free", kernel="6.10")
 
-    assert {one.label for one in view_of(load([tmp_path / "controls"])).series()} == {"control run", "no control run"}
+    assert {one.label for one in view_of(load([tmp_path / "controls"])).series()} == {"control run", "measured runs"}
     assert {one.label for one in view_of(load([tmp_path / "others"])).series()} == {"kernel 6.1, pinned", "kernel 6.10"}
 
 
@@ -99,7 +99,7 @@ def test_measured_runs_precede_their_controls(tmp_path: Path) -> None:
     add(tmp_path, "a-control", control="yes")
     add(tmp_path, "measured")
 
-    assert [one.label for one in view_of(load([tmp_path])).series()] == ["no control run", "control run"]
+    assert [one.label for one in view_of(load([tmp_path])).series()] == ["measured runs", "control run"]
 
 
 def test_name_of_a_series_contains_only_the_labels_that_differ_within_the_selection(view: View) -> None:

@@ -329,8 +329,19 @@ def test_unranked_results_are_listed_with_a_reason() -> None:
 
     assert "X (udp): not stated: machine." in html
     assert "X 1 (uds): no other transport was measured on the same machine, in the same way and in the same campaign. " in html
-    assert "Not measured in the same way as X, shm: campaign: not stated -&gt; pairs." in html
+    assert "Not measured in the same way as X (shm) (there -&gt; here): campaign: not stated -&gt; pairs." in html
     assert "tcp" not in html[html.index("Not ranked") :]
+
+
+def test_sentence_says_that_a_percentile_has_too_few_samples() -> None:
+    (result,) = one("udp", 900.0).series.results
+    marks = ((), ("undersampled",))
+    said = [
+        re.sub("<[^>]*>", "", str(latency_summary(series_of([result, msgspec.structs.replace(result, statistic="p99", marks=mark)]), Links())))
+        for mark in marks
+    ]
+
+    assert ["(too few samples for this percentile)." in sentence for sentence in said] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ import click
 from tacholog import terminal
 from tacholog.campaign import campaign_folder
 from tacholog.campaign.campaign_file import path_in_errors, read_campaign
-from tacholog.campaign.floor import floor_tools, with_floor
+from tacholog.campaign.floor import floor_tools, has_floor, with_floor
 from tacholog.campaign.gaps import expected_gaps
 from tacholog.campaign.pairs import Task
 from tacholog.campaign.plan import Plan
@@ -83,7 +83,7 @@ def bench(
     if only_plan:
         if resume:
             raise click.UsageError("--plan prints the plan of a new campaign; --resume continues a campaign that already has a plan")
-        _print_plans(campaigns, tools)
+        _print_plans(campaigns, tools, no_control=no_control)
         return
     failures = 0
     for path in campaigns:
@@ -153,7 +153,7 @@ def _check_release(paths: Sequence[Path], data: Path, release: str) -> frozenset
     return frozenset(path for members in paths_of.values() if len(members) > 1 for path in members)
 
 
-def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
+def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path], *, no_control: bool) -> None:
     """Print the plans. A missing program is an error, because the campaign could not start."""
     missing: dict[str, None] = {}
     for path in paths:
@@ -161,6 +161,8 @@ def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
         with path_in_errors(path):
             plan = preview(planned, path.stem, tools)
         click.echo("\n".join(preview_words(plan)))
+        if not no_control and has_floor(planned):
+            click.echo(f"No controls are planned: there is no perftest. With it, they come on top of these runs; {how_to_get('perftest')}.")
         missing |= dict.fromkeys(program.name for program in plan.programs if program.host is None and program.path is None)
     if missing:
         advice = f". perftest: {how_to_get('perftest')}" if "perftest" in missing else ""

@@ -53,17 +53,21 @@ def _parts(evidence: Evidence, view: View, documents: Collection[str]) -> Iterat
     yield _machine(evidence, view.hosts.get(evidence.host or ""), documents)
     if evidence.last_day:
         yield evidence.last_day if evidence.first_day == evidence.last_day else f"{evidence.first_day} to {evidence.last_day}"
-    yield f"{_runs_of_each_number(evidence)} of {evidence.duration_s:g} s" if evidence.duration_s else _runs_of_each_number(evidence)
+    yield _runs(evidence)
     if evidence.is_quick and evidence.runs_each:
         yield "a quick look"
     if evidence.limits in _LIMITS:
         yield _LIMITS[evidence.limits]
 
 
-def _runs_of_each_number(evidence: Evidence) -> str:
-    if evidence.fewest_runs_each < evidence.most_runs_each:
-        return f"{evidence.fewest_runs_each} to {evidence.most_runs_each} runs"
-    return ("no results", "one run")[evidence.most_runs_each] if evidence.most_runs_each < _SEVERAL else f"{evidence.most_runs_each} runs"
+def _runs(evidence: Evidence) -> str:
+    """Return how many runs there are, and how many of them gave each number if there are fewer."""
+    fewest, most, total = evidence.fewest_runs_each, evidence.most_runs_each, len(evidence.runs)
+    if not most:
+        return "no results"
+    duration = f" of {evidence.duration_s:g} s" if evidence.duration_s else ""
+    each = f"{fewest} to {most}" if fewest < most else "one" if most < _SEVERAL else str(most)
+    return f"{'one run' if total < _SEVERAL else f'{total} runs'}{duration}{f', {each} for each number' if fewest < total else ''}"
 
 
 def _machine(evidence: Evidence, host: Host | None, documents: Collection[str]) -> Html:
@@ -72,8 +76,8 @@ def _machine(evidence: Evidence, host: Host | None, documents: Collection[str]) 
     name = tag("a", evidence.host, href=f"doc:hosts#{host_anchor(evidence.host)}") if host and "hosts" in documents else join([evidence.host])
     if host is None:
         return name
-    about = ", ".join(filter(None, (host.name, host.system.get("virtualisation"))))
-    return join([name, f" ({about})"])
+    about = ", ".join(part for part in (host.name, host.system.get("virtualisation")) if part and part != evidence.host)
+    return join([name, f" ({about})"]) if about else name
 
 
 def remarks(runs: Iterable[RunRow], but: Container[str] = ()) -> Html:

@@ -398,9 +398,8 @@ def _order_notes(view: View) -> dict[str, str]:
     """
     by_name = newest_by_name((run.system, run.release, run.start_time) for run in view.runs.values() if not run.published)
     return {
-        system: f"The releases of {system} are in the order of their names, because no run of {undated} has a start time. "
-        f"So {newest} counts as the newest."
-        for system, (newest, undated) in by_name.items()
+        system: f"The releases of {system} are in the order of their names, because {reason}. So {newest} counts as the newest."
+        for system, (newest, reason) in by_name.items()
     }
 
 

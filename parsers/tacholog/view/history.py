@@ -75,14 +75,18 @@ def releases_of(runs: Iterable[RunRow]) -> dict[str, list[str]]:
 
 
 def newest_by_name(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, tuple[str, str]]:
-    """Return two releases for each system whose releases are ordered by name: its newest one, and one without a start time.
+    """Return the newest release of each system whose releases are ordered by name, and the reason for this order in words.
 
     Args:
         runs: system, release and start time of each run.
     """
     times = _first_starts(runs)
     undated = {system: [release for release, when in of_system.items() if when is None] for system, of_system in times.items()}
-    return {system: (_ordered(times[system])[-1], names[0]) for system, names in undated.items() if names and len(times[system]) > 1}
+    return {
+        system: (_ordered(times[system])[-1], f"no run {'' if len(names) == len(times[system]) else f'of {names[0]} '}has a start time")
+        for system, names in undated.items()
+        if names and len(times[system]) > 1
+    }
 
 
 def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, list[str]]:

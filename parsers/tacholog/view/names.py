@@ -198,9 +198,9 @@ def unstated(name: str) -> str:
     """Return the words for a condition that is unknown, such as "plugin not stated".
 
     A name has these words only if it needs them, for example because it has no other words. For a missing label of controls, the words are
-    "no control run".
+    "measured runs".
     """
-    return "no control run" if name == CONTROL else f"{condition_name(name)} {NOT_STATED}"
+    return "measured runs" if name == CONTROL else f"{condition_name(name)} {NOT_STATED}"
 
 
 def condition_name(name: str) -> str:

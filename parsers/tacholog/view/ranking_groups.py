@@ -154,7 +154,7 @@ def conditions_of(series: Series, metric: str) -> dict[str, Any]:
 def system_series(view: View, pages: PageIndex) -> Sequence[SystemSeries]:
     """Return every series of a view, by system and transport. Labels that differ anywhere in the view are part of each name.
 
-    The label of controls is not part of the names. Otherwise every other series would be called "no control run".
+    The label of controls is not part of the names. Otherwise every other series would be called "measured runs".
     """
     return view.once(("compared", pages.parts), partial(_with_parts, view.once("compared", partial(_all_series, view)), pages))
 

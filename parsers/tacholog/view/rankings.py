@@ -14,7 +14,6 @@ from tacholog.compare.comparable import LABELS, is_ranked_nowhere, judge, unknow
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.runs.moments import latest_instant
 from tacholog.view.history import in_order_of_time
-from tacholog.view.names import with_system
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.ranking_groups import RANKED_BY, Group, SystemSeries, conditions_of, group_of, groups
 from tacholog.view.refusals import not_stated, refusals
@@ -221,7 +220,7 @@ def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
 def _difference_from_closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
     """Return how ``member`` differs in its conditions from the closest series; an empty text if no series differs.
 
-    The text is a sentence without its full stop.
+    The text is a sentence without its full stop. Each condition has the value of the other series first.
     """
     conditions = conditions_of(member.series, metric)
     others = [other for other in newest if other is not member and other.series.cells(metric, statistic)]
@@ -230,4 +229,4 @@ def _difference_from_closest(member: SystemSeries, newest: Sequence[SystemSeries
     if not differing:
         return ""
     other, reasons = min(differing, key=lambda pair: len(pair[1]))
-    return f"Not measured in the same way as {with_system(other.system, other.transport)}: {'; '.join(reasons)}"
+    return f"Not measured in the same way as {_names([_name(other)])} (there -> here): {'; '.join(reasons)}"

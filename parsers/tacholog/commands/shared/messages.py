@@ -68,8 +68,8 @@ def mention_order(runs: pd.DataFrame) -> None:
     from tacholog.view.history import newest_by_name
 
     own_runs = runs.loc[~runs["published"].astype(bool), ["system", "release", "start_time"]].astype(object)
-    for system, (newest, undated) in newest_by_name(own_runs.where(own_runs.notna(), None).itertuples(index=False, name=None)).items():
-        words = f"{newest} counts as the newest release of {system} by its name, because no run of {undated} has a start time"
+    for system, (newest, reason) in newest_by_name(own_runs.where(own_runs.notna(), None).itertuples(index=False, name=None)).items():
+        words = f"{newest} counts as the newest release of {system} by its name, because {reason}"
         terminal.remark(f'{words}; to state one, write start_time = "2026-01-31T12:00:00Z" into run.toml')
 
 

@@ -94,7 +94,7 @@ def _is_rate_consistent(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _loss(cells: Cells) -> Any:  # noqa: ANN401
-    return cells["share"] if "share" in cells else cells["lost"] / at_least(cells["datagrams"], 1)
+    return cells["lost"] / at_least(cells["datagrams"], 1)
 
 
 def _datagrams_received(cells: Cells) -> Any:  # noqa: ANN401
@@ -148,11 +148,13 @@ _DATAGRAM_FIELDS = (
     ),
     # The tool counts a late datagram as lost before it arrives. So the count of lost datagrams can become negative.
     Field("messages_lost", "total", "lost", is_exact=True, unknown=lambda cells: cells["lost"] > cells["datagrams"]),
+    # JSON has the share on a line of its own. Text has it rounded, beside the counts.
+    Field("loss", "total", "share", resolution=lambda _: None, unknown=lambda cells: not 0 <= cells["share"] <= 1),
     Field(
         "loss",
         "total",
         _loss,
-        where=lambda cells: "share" in cells or ("lost" in cells and cells["datagrams"] > 0),
+        where=lambda cells: "share" not in cells and "lost" in cells and cells["datagrams"] > 0,
         unknown=lambda cells: (_loss(cells) < 0) | (_loss(cells) > 1),
     ),
 )

@@ -10,7 +10,17 @@ import msgspec
 
 from tacholog.compare.result import Comparison, ComparisonRow, Loss, Verdict
 from tacholog.render.diff.notes import changed_words, machine_words, marked, warnings
-from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, loss_sentence, shown_part, side_words, unstated_words
+from tacholog.render.diff.summary import (
+    across_words,
+    conclusion,
+    curve_words,
+    figures_words,
+    loss_sentence,
+    pairs_words,
+    shown_part,
+    side_words,
+    unstated_words,
+)
 from tacholog.render.diff.words import (
     BETWEEN,
     MEANINGS,
@@ -196,7 +206,7 @@ def document(comparison: Comparison, only: Sequence[str] = (), limit: int = 0, m
         sides=(side_words(comparison.old), side_words(comparison.new)),
         across=across_words(comparison) if comparison.settings.across else "",
         conclusion=conclusion(comparison, with_reasons=with_reasons),
-        machines=machine_words(comparison),
+        machines=[*machine_words(comparison), *pairs_words(comparison)],
         warnings=warnings(comparison),
         sections=sections(comparison, only, limit),
         losses=comparison.losses,

@@ -180,7 +180,16 @@ def picture(comparison: Comparison) -> Html:
     words = f"{len(rows)} ratios of new to old, sorted from better to worse"
     view = f"0 0 {frame.width:g} {_HEIGHT}"
     drawn = tag("svg", tag("title", words), *parts, class_="pic", viewBox=view, role="img", width=f"{frame.width:g}", height=_HEIGHT)
-    return tag("figure", drawn, tag("figcaption", _CAPTION + (_CUT if cut else ""), class_="says stat-evidence"), class_="picture")
+    caption = _CAPTION + (_CUT if cut else "") + _not_drawn(comparison)
+    return tag("figure", drawn, tag("figcaption", caption, class_="says stat-evidence"), class_="picture")
+
+
+def _not_drawn(comparison: Comparison) -> str:
+    """Return a sentence that counts the rows with a ratio but without a sign. Their ratios may be larger than all that are drawn."""
+    count = sum(row.verdict not in DRAWN and row.ratio is not None for row in comparison.rows)
+    if not count:
+        return ""
+    return f" {count} row{' with a ratio has' if count == 1 else 's with a ratio have'} no sign, because too little was measured well enough."
 
 
 _CAPTION = (

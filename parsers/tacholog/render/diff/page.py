@@ -242,9 +242,14 @@ def _table_of_transports(comparison: Comparison, links: ComparisonLinks, prefix:
         cells = [head(linked(line.name, links.transport(line.system, line.transport)))]
         for verdict, number, which in line.counts:
             named = join([" ", tag("span", "(", which, ")", class_="which")]) if which else NOTHING
-            cells.append(TableCell(str(number), below=named, class_=f"n stat-count {verdict}"))
-        rows.append(TableRow([*cells, *([TableCell(str(line.not_comparable), class_="n stat-count")] if with_apart else [])]))
+            cells.append(_count_cell(number, verdict, MEANINGS[verdict].title, named))
+        rows.append(TableRow([*cells, *([_count_cell(line.not_comparable, "", "Do not compare")] if with_apart else [])]))
     return scroller(Table("Transports", columns, [rows], "transports"), "scroll", tools=False)
+
+
+def _count_cell(number: int, verdict: str, title: str, below: Html = NOTHING) -> TableCell:
+    """Return a cell with a count. On phones, it names its column, and a count of 0 is hidden."""
+    return TableCell(str(number), below=below, class_=f"n stat-count {verdict}{'' if number else ' zero'}", head=title)
 
 
 def _table_of_runs(moments: Sequence[RunOrder]) -> Table:

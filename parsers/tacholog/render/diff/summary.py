@@ -287,8 +287,8 @@ def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
 
     Args:
         comparison: the comparison.
-        with_reasons: whether to state why rows do not compare. A page has a section for these reasons, so its conclusion states them only if no test
-            was possible.
+        with_reasons: whether to state why rows do not compare, and where rows were measured better or worse. A page has sections for both, so its
+            conclusion states them only if no test was possible.
     """
     if comparison.warns("same_runs"):
         return SAME_RUNS
@@ -296,7 +296,8 @@ def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
     not_compared = "; ".join(
         [*_not_comparable_words(comparison, with_reasons=with_reasons or not has_tests(comparison.counts)), *_unproven(comparison)]
     )
-    sentences = [*_measured_differences(comparison), compared, not_compared, loss_words(comparison) if comparison.losses else ""]
+    measured = _measured_differences(comparison, with_places=with_reasons or not has_tests(comparison.counts))
+    sentences = [compared, *measured, not_compared, loss_words(comparison) if comparison.losses else ""]
     but = " but loss" if comparison.lossless or comparison.lossy_counts else ""
     return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence) or f"There is nothing to compare{but}."
 
@@ -321,22 +322,28 @@ def short_conclusion(comparison: Comparison) -> str:
     return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence)
 
 
-def _measured_differences(comparison: Comparison) -> Iterator[str]:
+def _measured_differences(comparison: Comparison, *, with_places: bool) -> Iterator[str]:
     counts, losses = comparison.counts, [loss.verdict for loss in comparison.losses]
-    asked = sum(counts[verdict] + losses.count(verdict) for verdict in OUT_OF_TURN)
-    if not asked:
-        return
     differing = sum(counts[verdict] for verdict in DIFFERS)
     total = len(comparison.rows) - _count_apart(counts)
-    parts = [_verdict_words(comparison, verdict, is_first=False) for verdict in DIFFERS if counts[verdict]]
+    parts = [
+        _verdict_words(comparison, verdict, is_first=False) if with_places else f"{counts[verdict]} {MEANINGS[verdict].words}"
+        for verdict in DIFFERS
+        if counts[verdict]
+    ]
     lost = [f"{losses.count(verdict)} with {word} loss" for verdict, word in zip(DIFFERS, ("more", "less"), strict=True) if verdict in losses]
     if named := ", ".join([*parts, *lost]):
-        yield (
-            f"{differing} of {total} {_noun(total)} differ{'s' if differing == 1 else ''}: {named}; whether the release or the day is the cause "
-            f"cannot be told from these runs, but from pairs: {ab_command(comparison)}"
-        )
+        yield f"{differing} of {total} {_noun(total)} differ{'s' if differing == 1 else ''}: {named}"
+        yield "whether the release or the day is the cause cannot be told from these runs"
     if counts["differs_not"]:
         yield f"no difference was seen in {counts['differs_not']} {_noun(counts['differs_not'])}"
+
+
+def pairs_words(comparison: Comparison) -> list[str]:
+    """Return a sentence with the command that tells a change of the release from one of the day, if runs that did not take turns differ."""
+    verdicts = {*(row.verdict for row in comparison.rows), *(loss.verdict for loss in comparison.losses)}
+    differs = not verdicts.isdisjoint(DIFFERS)
+    return [f"Pairs of runs can tell the release from the day: {ab_command(comparison)}"] if differs else []
 
 
 def ab_command(comparison: Comparison) -> str:
@@ -559,7 +566,7 @@ def by_transport(comparison: Comparison) -> list[TransportCounts]:
     for row in comparison.rows:
         transport = row.key.transport or f"transport {NOT_STATED}"
         rows_of.setdefault(with_system(row.key.system, transport) if several and row.key.system else transport, []).append(row)
-    verdicts = [verdict for verdict in VERDICTS if verdict not in APART and (comparison.counts[verdict] or verdict in ("worse", "better"))]
+    verdicts = [verdict for verdict in VERDICTS if verdict not in APART and comparison.counts[verdict]]
     return [_counted(name, rows_of[name], verdicts) for name in sorted(rows_of, key=str.lower)] if len(rows_of) > 1 else []
 
 

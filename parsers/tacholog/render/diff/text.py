@@ -9,7 +9,7 @@ import msgspec
 from tacholog.compare.result import DIFFERS, Comparison, ComparisonRow, Verdict
 from tacholog.render.diff.document import LOSS_SAYS, DiffLine, Document, VerdictSection, document, line_of, loss_lines, rows_table
 from tacholog.render.diff.notes import host_words, known_words, machine_words, warnings
-from tacholog.render.diff.summary import conclusion, counts, headline, shown_part
+from tacholog.render.diff.summary import conclusion, counts, headline, pairs_words, shown_part
 from tacholog.render.diff.words import MEANINGS, LossLine
 from tacholog.render.markdown import escape, plain
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, terminal
@@ -168,7 +168,7 @@ def comment(comparison: Comparison) -> str:
     """Return the comparison as a comment of at most `MOST_LINES` lines: the rows with the largest changes, with or without a verdict."""
     lines = [f"### {' → '.join(map(escape, _names_for_title(comparison)))}: {escape(headline(comparison))}", "", escape(conclusion(comparison))]
     host = host_words(comparison)[:_MOST_HOST] if comparison.controls is not None and comparison.controls.moved else []
-    host = [*_in_one_line(known_words(comparison)), *machine_words(comparison), *host]
+    host = [*_in_one_line(known_words(comparison)), *machine_words(comparison), *pairs_words(comparison), *host]
     if host:  # These words are not folded, so that nobody attributes a change of the host to the release.
         lines += ["", *(f"> {escape(words)}" for words in host)]
     rows = shown_part(comparison, ()).rows

@@ -9,6 +9,7 @@ from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.links import Links
 from tacholog.render.tables.results import linked_number, linked_value, worst_run
+from tacholog.schema.marks import MARKS
 from tacholog.view.names import BASIS_WORDS, condition_name, words
 from tacholog.view.numerals import size
 from tacholog.view.ranking_groups import headline, headline_statistic
@@ -131,6 +132,7 @@ def _tail(series: Series, payload: int | None, links: Links) -> Html:
             _size(size(payload)),
             " take at most ",
             linked_number(cell, "ns", links),
+            f" ({MARKS['undersampled'].title.lower()})" if "undersampled" in cell.marks else "",
             ".",
         ]
     )

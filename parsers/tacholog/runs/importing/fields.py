@@ -66,7 +66,7 @@ def full_name(name: str, where: str) -> str:
 
 def _similar_fields(name: str) -> str:
     names = [*_PLAIN, *STATED_CONDITIONS, *(CONDITION + condition for condition in STATED_CONDITIONS)]
-    near = difflib.get_close_matches(name, names, 3)
+    near = ["payload_bytes"] if "size" in name.lower() else difflib.get_close_matches(name, names, 3)
     own_word = f"; for a label of your own, write {LABEL}{name}" if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) else ""
     return (f" (is {' or '.join(near)} meant?)" if near else f" (there are {', '.join(_PLAIN)}, label.NAME, options.NAME and conditions)") + own_word
 
