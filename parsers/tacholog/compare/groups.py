@@ -44,11 +44,11 @@ def groups_of(side: Side | None) -> list[list[float]]:
 
 @lru_cache(maxsize=1 << 16)
 def _split(values: tuple[float, ...]) -> int | None:
-    places = range(_LEAST_RUNS, len(values) - _LEAST_RUNS + 1)
-    if all(values[place] <= values[place - 1] * _SURELY_NO_GAP for place in places):
+    positions = range(_LEAST_RUNS, len(values) - _LEAST_RUNS + 1)
+    if all(values[position] <= values[position - 1] * _SURELY_NO_GAP for position in positions):
         return None
     logarithms = [log(value) for value in values]
-    split = max(places, key=lambda place: logarithms[place] - logarithms[place - 1])
+    split = max(positions, key=lambda position: logarithms[position] - logarithms[position - 1])
     gap = logarithms[split] - logarithms[split - 1]
     parts = logarithms[:split], logarithms[split:]
     squares = sum((value - sum(part) / len(part)) ** 2 for part in parts for value in part)

@@ -23,8 +23,8 @@ def contradictory_properties(first: Host, second: Host) -> list[str]:
 
 
 def _hardware(host: Host) -> dict[str, str]:
-    stated: dict[str, dict[str, str]] = {section: getattr(host, section) for section in _HARDWARE}
-    return {f"{section} {name}": stated[section][name] for section, names in _HARDWARE.items() for name in names if name in stated[section]}
+    sections: dict[str, dict[str, str]] = {section: getattr(host, section) for section in _HARDWARE}
+    return {f"{section} {name}": sections[section][name] for section, names in _HARDWARE.items() for name in names if name in sections[section]}
 
 
 class HostFile(NamedTuple):
@@ -68,16 +68,16 @@ class Machines:
 
     def add(self, name: str, host: Host) -> str:
         """Add a description of the machine ``name``, and return the id of the machine that it describes."""
-        for known in (name, _id_of(name, host)):
-            there = self.hosts.get(known)
+        for machine in (name, _id_of(name, host)):
+            there = self.hosts.get(machine)
             if there is None or not contradictory_properties(there, host):
-                self.hosts[known] = host if there is None else _joined(there, host)
-                return known
+                self.hosts[machine] = host if there is None else _joined(there, host)
+                return machine
         raise AssertionError(name)  # the second id is made from the hardware, so its machine cannot contradict it
 
     def in_folder(self, folder: Path, manifest: Manifest) -> Manifest:
         """Return the manifest of a run in this folder, with the ids of the machines that the nearest host files describe."""
-        ids = {name: found for name in _names_in(manifest) if (found := self._id_in(folder, name)) != name}
+        ids = {name: machine for name in _names_in(manifest) if (machine := self._id_in(folder, name)) != name}
         if not ids:
             return manifest
         commands = tuple(msgspec.structs.replace(command, host=ids.get(command.host or "", command.host)) for command in manifest.commands)

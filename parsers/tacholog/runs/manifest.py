@@ -259,6 +259,8 @@ def manifest_of(path: Path, content: bytes) -> Manifest:
         raise UnreadableInput(f"{path}: schema {manifest.schema} is not known; this version reads schema 1")
     if unseen := next((field for field, text in _names_in(manifest) if text and is_blank(text)), None):
         raise UnreadableInput(f"{path}: {unseen} is blank: it has no visible character")
+    if infinite := next((name for name, value in msgspec.structs.asdict(manifest.conditions).items() if value == math.inf), None):
+        raise UnreadableInput(f"{path}: conditions.{infinite} is infinite: JSON cannot represent it")
     names = [log.file for log in manifest.logs]
     if again := [name for name in names if names.count(name) > 1]:
         raise UnreadableInput(f"{path}: the log {again[0]} is listed twice; its numbers would count twice")

@@ -25,9 +25,8 @@ Reach = Literal["process", "host", "network"]
 Placement = Literal["one-cpu", "siblings", "shared-cache", "one-node", "two-nodes", "two-hosts", "mixed", "unpinned"]
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
-_LARGEST = 1e21  # as in the records of logs. TOML can state an infinite number, which JSON cannot represent.
-Positive = Annotated[float, msgspec.Meta(gt=0, le=_LARGEST)]
-Share = Annotated[float, msgspec.Meta(ge=0, le=_LARGEST)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Share = Annotated[float, msgspec.Meta(ge=0)]
 
 
 def _about(privacy: PrivacyClass, meaning: str, *, unit: str | None = None, title: str | None = None) -> msgspec.Meta:

@@ -111,8 +111,8 @@ def headings(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> Sequ
     for name, of_rows in values.items():
         together.setdefault(tuple(map(of_rows.index, of_rows)), []).append(name)
     firsts = {next((name for name in alike if None not in values[name]), alike[0]) for pattern, alike in together.items() if any(pattern)}
-    kept = [name for name in values if name in firsts or name in _ALWAYS_NAMED]
-    brief = [joined([(name, row.get(name)) for name in kept]) for row in conditions]
+    used = [name for name in values if name in firsts or name in _ALWAYS_NAMED]
+    brief = [joined([(name, row.get(name)) for name in used]) for row in conditions]
     return brief if all(brief) and len({*brief}) == len(brief) else names
 
 

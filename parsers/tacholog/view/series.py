@@ -344,8 +344,8 @@ def headings_among(series: Sequence[Series]) -> Sequence[str]:
 def conditions_in_words(series: Iterable[Series]) -> list[tuple[str, list[str]]]:
     """Return the conditions that any of the series states: the name of each condition, and its value in each series in words."""
     rows = with_each_label([dict(member.key) for member in series])
-    stated = [name for name in rows[0] if name != "run" and any(row[name] is not None for row in rows)]
-    return [(condition_name(name), [value_words(name, row[name]) or NOT_STATED for row in rows]) for name in stated]
+    condition_names = [name for name in rows[0] if name != "run" and any(row[name] is not None for row in rows)]
+    return [(condition_name(name), [value_words(name, row[name]) or NOT_STATED for row in rows]) for name in condition_names]
 
 
 def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:

@@ -171,8 +171,8 @@ def machine_words(comparison: Comparison) -> list[str]:
         verdicts = f" {called or 'None'} of the rows that are better or worse {'is' if called == 1 or not called else 'are'} among them."
     other = "; ".join(map(_difference_words, (each for each in comparison.changed if each.field.startswith(_OF_HARDWARE))))
     same = "The stated hardware is the same, but the machine may explain"
-    stated = f"Their stated properties differ ({other}), which may explain" if other else same
-    return [f"Not the same machine: {rows} {named}{more}. {stated} a difference.{verdicts}"]
+    reason = f"Their stated properties differ ({other}), which may explain" if other else same
+    return [f"Not the same machine: {rows} {named}{more}. {reason} a difference.{verdicts}"]
 
 
 def _difference_words(difference: Difference) -> str:
