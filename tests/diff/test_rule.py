@@ -86,12 +86,15 @@ def test_rows_that_only_one_side_has_are_listed_as_removed_or_added(compared: Co
     assert one_verdict(compared(noise[0], noise[1])) == "no_change"
 
 
-def test_rows_of_two_cpus_are_not_comparable_and_both_cpus_are_named(side: Side, noise: Floats, other_host: Host) -> None:
+def test_rows_of_two_cpus_are_not_comparable_and_both_cpus_and_machines_are_named(side: Side, noise: Floats, other_host: Host) -> None:
     report = compare(side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, host=other_host), Policy())
 
     assert one_verdict(report) == "not_comparable"
     assert report.rows[0].reasons == ("cpu_model",)
-    assert [(d.old, d.new) for d in report.rows[0].differences] == [("Made-up CPU", "Another CPU")]
+    cpu, machine = report.rows[0].differences
+    assert (cpu.old, cpu.new) == ("Made-up CPU", "Another CPU")
+    assert machine.field == "host"
+    assert machine.old != machine.new
     assert exit_code(report, ()) == 4
 
 

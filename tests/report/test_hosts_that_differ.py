@@ -153,7 +153,7 @@ def test_release_is_copied_with_its_own_host_file_if_the_data_folder_describes_a
     here = read_host(file)
     write(file, msgspec.structs.replace(here, cpu=here.cpu | {"model": "Another"}))
 
-    run_tacholog_text("bench", "--no-control", campaign, "--release", "2", cwd=tmp_path)
+    run_tacholog_text("bench", "--no-control", campaign, "--release", "2", "--output", tmp_path / "second", cwd=tmp_path)
 
     data = load([tmp_path / "data"])
     models = {run: data.hosts[host].cpu["model"] for run, host in zip(data.runs["run"], data.runs["host"], strict=True)}
