@@ -180,7 +180,13 @@ class Scan:
             raise self._failure(error) from error
 
     def _failure(self, error: BaseException) -> UnreadableInput:
-        """Return the exception for an error in the format's code. `sys.exit()` is an error too: it must not end the command successfully."""
+        """Return the exception for an error in the format's code. `sys.exit()` is an error too: it must not end the command successfully.
+
+        Raises:
+            MemoryError: a format of this package lacked memory, which is no fault of the log, so the command ends.
+        """
+        if self._ours and isinstance(error, MemoryError):
+            raise error
         if error is self._unreadable:
             if isinstance(self._unreadable, UnreadableInput):
                 return self._unreadable
