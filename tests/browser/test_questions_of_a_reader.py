@@ -19,7 +19,7 @@ PERFTEST = "Tacholog perftest: 0.3.0 \u2192 0.4.0"
 AHEAD = "ahead of all other libraries"
 ECAL = "ecal-5.11 \u2192 ecal-5.12"
 LOG_LINE = re.compile(r'href="[^"]*logs/[^"]*#L')
-LOADED = re.compile("the system (was|is) (not )?loaded|load not stated|measured under load|others those of a loaded system")
+LOADED = re.compile("one message at a time|the system (was|is) (not )?loaded|load not stated|measured under load|others those of a loaded system")
 
 
 def text_of(page: Page, place: str = "article.bd-article") -> str:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from tacholog.compare.result import Comparison, ComparisonRow, Loss, Verdict
+from tacholog.compare.result import DIFFERS, Comparison, ComparisonRow, Loss, Verdict
 from tacholog.render.diff.notes import changed_words, machine_words, marked, warnings
 from tacholog.render.diff.summary import (
     across_words,
@@ -44,6 +44,7 @@ from tacholog.render.table import Table, TableCell, TableColumn, TableRow, head
 from tacholog.view.names import apart_words, row_name
 from tacholog.view.numerals import in_full
 
+LINKED = ("worse", "better", *DIFFERS)  # the verdicts of rows that most readers look at
 LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to 0 is undefined."
 
 
@@ -130,8 +131,11 @@ def _cells(line: DiffLine, link_of: LinkOf) -> TableRow:
 
 
 def _linked_remark(line: DiffLine, link_of: LinkOf) -> str | Html:
-    """Return the remarks of a row. The medians of two groups are linked to their log lines."""
-    if link_of is no_link:
+    """Return the remarks of a row. If the row has a verdict, the medians of two groups are linked to their log lines.
+
+    In all rows, these links would leave no room for other rows: a page has a limited number of elements.
+    """
+    if link_of is no_link or line.row.verdict not in LINKED:
         return line.remark
     linked_parts: dict[str, Html] = {}
     for which in SIDES:

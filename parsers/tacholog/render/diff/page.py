@@ -12,7 +12,7 @@ from tacholog.compare.comparable import as_text
 from tacholog.compare.result import DIFFERS, Comparison, ComparisonRow, Loss, RowKey, RunOrder, Side
 from tacholog.installation import site_dir
 from tacholog.render.diff import drawings
-from tacholog.render.diff.document import LOSS_SAYS, LinkOf, VerdictSection, document, no_link
+from tacholog.render.diff.document import LINKED, LOSS_SAYS, LinkOf, VerdictSection, document, no_link
 from tacholog.render.diff.drawings import picture, swatch
 from tacholog.render.diff.summary import APART, apart_words, buttons, by_transport, short_conclusion, shown_part
 from tacholog.render.diff.words import MEANINGS, Which
@@ -127,7 +127,6 @@ _MOST = 10_000  # the largest number of rows of a verdict in a file; a browser c
 _MOST_IN_PART = 100  # a part of a page lists at most this number of runs, and this number of rows with loss
 _ELEMENTS_IN_PART = 4_500  # the largest number of HTML elements; a browser is fast up to about 5000, and the frame has 300
 _LEAST_ROWS = 10  # the number of rows of each verdict that are shown even if the part has too many elements
-_OPEN = ("worse", "better", *DIFFERS)
 _FOLDED = ("no_change", "differs_not", "unreplicated_same")  # sections of these verdicts are folded, even the first one on a page
 
 
@@ -219,7 +218,7 @@ def _context(
         "apart": apart_blocks,
         "apart_words": apart_words(comparison),
         "loss_table": scroller(_titled(content.loss_table(links.line), "Lost"), "scroll", tools=False) if content.loss_lines else NOTHING,
-        "loss_open": any(line.verdict in _OPEN or line.direction == "higher" for line in content.loss_lines),
+        "loss_open": any(line.verdict in LINKED or line.direction == "higher" for line in content.loss_lines),
         "loss_says": LOSS_SAYS if comparison.losses else "",
         "legend": drawings.legend() if any(block.is_drawn for block in blocks) else "",
         "runs": scroller(_table_of_runs(moments[:most]), "scroll", tools=False),
@@ -268,7 +267,8 @@ def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iter
     """
     left = _ELEMENTS_IN_PART - spent - 300  # reserves 300 elements for the picture: its signs and their titles
     for section in sections:
-        in_groups = sum("two_modes" in line.row.flags for line in section.lines)  # each side of such a row may link both of its groups
+        # Each side of a row with two groups may link both of its groups.
+        in_groups = sum("two_modes" in line.row.flags for line in section.lines) if section.verdict in LINKED else 0
         of_row = (
             links
             + ceil(2 * links * in_groups / max(len(section.lines), 1))
@@ -280,7 +280,7 @@ def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iter
 
 
 def _is_open(section: VerdictSection, index: int) -> bool:
-    return section.verdict in _OPEN or (index == 0 and section.verdict not in _FOLDED)
+    return section.verdict in LINKED or (index == 0 and section.verdict not in _FOLDED)
 
 
 def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_open: bool) -> DiffBlock:
