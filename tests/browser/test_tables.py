@@ -168,7 +168,7 @@ def test_columns_with_many_conditions_have_short_heads_and_copies_state_all_cond
     with opened("redis/tcp.html") as page:
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         table = page.locator("table.tl-beside").first
-        height = table.locator("thead").bounding_box()["height"]  # type: ignore[index]
+        height = table.locator("thead").evaluate("(head) => head.offsetHeight")
         heads = table.locator("thead").inner_text()
         page.get_by_role("button", name="Copy as CSV").first.click()
         page.get_by_text("Copied").wait_for()

@@ -81,6 +81,13 @@ def test_files_that_do_not_contradict_each_other_describe_one_machine(roots: lis
     assert read.problems.empty
 
 
+def test_host_file_with_the_id_of_a_machine_that_another_file_made_costs_no_run(roots: list[Path]) -> None:
+    [other] = {*load(roots).runs["host"]} - {ID}
+    write(roots[0] / f"hosts/{other}.toml", Host(name="Named by hand", source="typed by hand", cpu={"model": "Another"}))
+
+    assert caches(roots) == {"perftest/1": "48 KiB", "quick/1": "32 KiB"}
+
+
 def test_machine_stays_the_same_if_only_its_settings_and_programs_change(roots: list[Path]) -> None:
     file = roots[1] / f"quick/hosts/{ID}.toml"
     write(

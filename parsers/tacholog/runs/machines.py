@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,12 +69,10 @@ class Machines:
 
     def add(self, name: str, host: Host) -> str:
         """Add a description of the machine ``name``, and return the id of the machine that it describes."""
-        for machine in (name, _id_of(name, host)):
-            there = self.hosts.get(machine)
-            if there is None or not contradictory_properties(there, host):
-                self.hosts[machine] = host if there is None else _joined(there, host)
-                return machine
-        raise AssertionError(name)  # the second id is made from the hardware, so its machine cannot contradict it
+        ids = chain((name,), _ids_of(name, host))
+        machine = next(each for each in ids if each not in self.hosts or not contradictory_properties(self.hosts[each], host))
+        self.hosts[machine] = _joined(self.hosts[machine], host) if machine in self.hosts else host
+        return machine
 
     def in_folder(self, folder: Path, manifest: Manifest) -> Manifest:
         """Return the manifest of a run in this folder, with the ids of the machines that the nearest host files describe."""
@@ -92,9 +91,12 @@ def _names_in(manifest: Manifest) -> set[str]:
     return {name for name in (manifest.host, *(command.host for command in manifest.commands)) if name is not None}
 
 
-def _id_of(name: str, host: Host) -> str:
-    properties = (f"{property_name} {value}" for property_name, value in _hardware(host).items())
-    return "host-" + hashlib.sha256("\n".join((name, *properties)).encode()).hexdigest()[:6]
+def _ids_of(name: str, host: Host) -> Iterator[str]:
+    """Yield ids made from the hardware. The first one is usual: only a file with this name can describe another machine by it."""
+    properties = [f"{property_name} {value}" for property_name, value in _hardware(host).items()]
+    for number in count():
+        text = "\n".join((name, *properties, *([str(number)] if number else [])))
+        yield "host-" + hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 def _joined(first: Host, second: Host) -> Host:
